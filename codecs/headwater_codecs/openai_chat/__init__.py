@@ -1,0 +1,1 @@
+"""The wire format of openai-chat: chunks to structs, events to chunks."""

@@ -1,0 +1,222 @@
+"""Server-sent events: bytes in, frames out, at any cutting of the bytes (WHATWG HTML, section 9.2.6).
+
+Strategy: the common case, one `data:` line and a blank line per event, LF only, is cut out of the whole read with one `split`. Everything
+else (several lines, CR, comments, ids) goes line by line through the same state. An unfinished line grows in one buffer and is copied out
+once, so cost stays linear. Beyond the standard: a frame over the size limit is a fault, and a bare JSON error in the middle of a stream
+(no `data:`, as some gateways send) becomes a frame of type `error`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from headwater_codecs.neutral.errors import FrameTooLarge
+
+MAX_FRAME = 32 << 20  # bytes; images and large tool arguments come as one line (WIRE-09)
+MAX_UNFRAMED = 64 << 10  # bytes of lines that are no fields, kept to find an error among them
+
+_BOM = b"\xef\xbb\xbf"
+_RETRY_DIGITS = 15  # more is no number of milliseconds, and int() refuses thousands of digits
+
+
+class Frame(Struct, frozen=True, gc=False):
+    """One event. `id` is the last id seen so far. Not `terminated`: the bytes ended before its blank line, so it may be cut."""
+
+    data: bytes
+    event: str = ""
+    id: str = ""
+    retry: int | None = None
+    terminated: bool = True
+
+
+class SSEParser:
+    """Split bytes into frames. Frames without data are left out (they are keep-alives).
+
+    `max_frame` bounds, in bytes, the data of one frame together with its unfinished line. The good frames before one that is too large
+    are returned; the next call raises FrameTooLarge, and `fault` holds it until then.
+    """
+
+    def __init__(self, max_frame: int = MAX_FRAME) -> None:
+        self.fault: FrameTooLarge | None = None
+        self._max = max_frame
+        self._start: bytes | None = b""  # the first bytes, while they may be a byte order mark; None afterwards
+        self._after_cr = False  # the last byte was CR: an LF right after it belongs to it
+        self._line = bytearray()  # an unfinished line
+        self._in_frame = False  # a line of the current frame was read
+        self._data: list[bytes] = []
+        self._size = 0  # bytes in `_data`
+        self._event = ""
+        self._id = ""
+        self._retry: int | None = None
+        self._opened = False  # a field or a comment was seen: this is an event stream
+        self._unframed: list[bytes] = []
+        self._unframed_size = 0
+
+    def feed(self, data: bytes, /) -> list[Frame]:
+        """The frames that these bytes complete. Raises FrameTooLarge on the call after the fault."""
+        if self.fault is not None:
+            raise self.fault
+        if self._start is not None:
+            data = self._without_bom(data)
+        if self._after_cr and data:
+            self._after_cr = False
+            if data[0] == 10:
+                data = data[1:]
+        if b"\r" in data:
+            self._after_cr = data.endswith(b"\r")  # it ends its line at once: waiting for an LF would hold the frame back
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if b"\n" not in data:
+            if data:
+                self._hold(data)
+            return []
+        if self._line:
+            self._line += data
+            data = bytes(self._line)
+            self._line.clear()
+        frames: list[Frame] = []
+        if self._in_frame:
+            data = self._finish_frame(data, frames)
+        self._blocks(data, frames)
+        return frames
+
+    def finish(self) -> list[Frame]:
+        """The bytes have ended. A frame that no blank line closed is handed over as not terminated (the standard drops it)."""
+        if self.fault is not None:
+            raise self.fault
+        frames: list[Frame] = []
+        line = (self._start or b"") + bytes(self._line)
+        self._start = None
+        self._line.clear()
+        if line:
+            self._lines(line, frames)
+        if self._unframed:
+            self._recover_error(frames)
+        self._dispatch(frames, terminated=False)
+        return frames
+
+    def _without_bom(self, data: bytes) -> bytes:
+        """Drop a leading byte order mark, which may come in pieces; nothing is passed on before that is decided."""
+        start = (self._start or b"") + data
+        if len(start) < 3 and _BOM.startswith(start):
+            self._start = start
+            return b""
+        self._start = None
+        return start.removeprefix(_BOM)
+
+    def _finish_frame(self, data: bytes, frames: list[Frame]) -> bytes:
+        """Read on in a frame whose first lines came earlier; what follows its blank line is given back."""
+        if data[0] == 10:
+            self._dispatch(frames)
+            return data[1:]
+        lines, blank, rest = data.partition(b"\n\n")
+        if not blank:
+            return data
+        self._lines(lines, frames)
+        self._dispatch(frames)
+        return rest
+
+    def _blocks(self, data: bytes, frames: list[Frame]) -> None:
+        """Frames that stand whole in `data`, and the beginning of the next one. `data` begins a frame, or holds no blank line."""
+        blocks = data.split(b"\n\n")
+        rest = blocks.pop()
+        last_id = self._id
+        fits = len(data) <= self._max  # then no frame in it can be too large
+        for block in blocks:
+            if block.startswith(b"data: ") and fits and b"\n" not in block and len(block) > 6:
+                frames.append(Frame(block[6:], "", last_id) if last_id else Frame(block[6:]))
+            elif block:
+                self._lines(block, frames)
+                self._dispatch(frames)
+                last_id = self._id
+                if self.fault is not None:
+                    return
+        if frames:
+            self._opened = True
+        if rest:
+            lines, newline, rest = rest.rpartition(b"\n")
+            if newline:
+                self._lines(lines, frames)
+                self._in_frame = True
+            if rest and self.fault is None:
+                self._hold(rest)
+
+    def _lines(self, block: bytes, frames: list[Frame]) -> None:
+        for line in block.split(b"\n"):
+            if self._size + len(line) > self._max:
+                self._give_up()
+            if self.fault is not None:
+                return
+            name, _, value = line.partition(b":")
+            if value[:1] == b" ":
+                value = value[1:]
+            if name == b"data":
+                self._data.append(value)
+                self._size += len(value) + 1  # and the LF that joins it
+            elif name == b"event":
+                self._event = value.decode("utf-8", "replace")
+            elif name == b"id":
+                if b"\0" not in value:
+                    self._id = value.decode("utf-8", "replace")
+            elif name == b"retry":
+                if value.isdigit() and len(value) <= _RETRY_DIGITS:
+                    self._retry = int(value)
+            elif name:
+                self._unknown_line(line, frames)
+                continue
+            elif not line:
+                self._dispatch(frames)
+                continue
+            self._opened = True  # an empty name is a comment, and that too shows what the stream is
+
+    def _unknown_line(self, line: bytes, frames: list[Frame]) -> None:
+        """Lines that are no fields are ignored, unless they are together one JSON object with an `error` (B030, B033).
+
+        Such an object is looked for where it may end: on one line, or at a brace in the first column. Before the first field or
+        comment it is kept until the bytes end, since that body is no event stream.
+        """
+        if not self._unframed and not line.startswith(b"{"):
+            return
+        if self._unframed_size + len(line) > MAX_UNFRAMED:
+            return
+        self._unframed.append(line)
+        self._unframed_size += len(line)
+        line = line.rstrip()
+        if self._opened and (line == b"}" or (len(self._unframed) == 1 and line.endswith(b"}"))):
+            self._recover_error(frames)
+
+    def _recover_error(self, frames: list[Frame]) -> None:
+        text = b"\n".join(self._unframed)
+        try:
+            value = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            if len(self._unframed) == 1:
+                return  # more lines may complete it
+            value = None
+        self._unframed.clear()
+        self._unframed_size = 0
+        if isinstance(value, dict) and value.get("error"):
+            self._dispatch(frames)  # what the error interrupted comes before it
+            frames.append(Frame(text, "error", self._id))
+
+    def _dispatch(self, frames: list[Frame], terminated: bool = True) -> None:
+        if self.fault is not None:
+            return
+        data = b"\n".join(self._data) if len(self._data) != 1 else self._data[0]
+        if data:
+            frames.append(Frame(data, self._event, self._id, self._retry, terminated))
+        self._data.clear()
+        self._size = 0
+        self._event = ""
+        self._retry = None
+        self._in_frame = False
+
+    def _hold(self, piece: bytes) -> None:
+        self._line += piece
+        if self._size + len(self._line) > self._max:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        self.fault = FrameTooLarge(f"a frame passed the limit of {self._max} bytes: raise max_frame if this is expected")
+        self._line.clear()
+        self._data.clear()

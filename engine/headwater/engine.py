@@ -1,0 +1,192 @@
+"""`Engine`: what all streams share, the transport, the registries, the watchdog and the task group of the actors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import anyio
+from anyio.abc import TaskGroup
+
+from headwater.deadlines import LOOK, Deadlines
+from headwater.delivery import Delivery
+from headwater.plan import OnRequest, OnResponse, Plan
+from headwater.retry import Retry
+from headwater.stream import CLOSE_TIME, AnyStage, Stream, Topology, WhenUnwatched
+from headwater.telemetry import Logger, StreamLog, find_logger
+from headwater.transport import Transport, choose_transport
+from headwater_codecs.neutral import ConfigurationError, Request, Response, Timeouts
+from headwater_codecs.sse import MAX_FRAME
+from headwater_providers.builtin import default_registries
+from headwater_providers.resolve import Registries
+
+if TYPE_CHECKING:
+    import ssl
+
+TOPOLOGIES: tuple[Topology, ...] = ("fused", "fan-out", "staged")
+
+
+class Engine:
+    """Opens streams. Use it with `async with`, once per service; it may be shared by any number of tasks of one event loop.
+
+    transport: "auto" (sockets, unless a proxy applies to the address), "socket", "httpx", an httpx or httpx2 async client, or a `Transport`.
+    timeouts, retry: the defaults of every stream. topology: how the stages run ("fused", "fan-out", "staged"). log: a structlog logger;
+    without it the engine logs only if the application configured structlog. clock: seconds that only grow. registries: models, vendors and
+    adapters, and where keys are looked up; the built-in ones unless given.
+    on_request(method, url, body) and on_response(status, headers) are called for every attempt and must not raise.
+    """
+
+    def __init__(
+        self,
+        *,
+        transport: object = "auto",
+        timeouts: Timeouts | None = None,
+        retry: Retry | None = None,
+        topology: Topology = "fused",
+        log: Logger | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        ssl_context: ssl.SSLContext | None = None,
+        proxy: str | None = None,
+        registries: Registries | None = None,
+        on_request: OnRequest | None = None,
+        on_response: OnResponse | None = None,
+        max_frame: int = MAX_FRAME,
+    ) -> None:
+        _check_topology(topology)
+        self.clock = clock
+        self._transport: Transport = choose_transport(transport, ssl_context=ssl_context, proxy=proxy, clock=clock)
+        self._timeouts = timeouts or Timeouts()
+        self._retry = retry or Retry()
+        self._topology: Topology = topology
+        self._log = find_logger(log)
+        self._registries = registries or default_registries()
+        self._on_request = on_request
+        self._on_response = on_response
+        self._max_frame = max_frame
+        self._group: TaskGroup | None = None
+        self._streams: set[Stream] = set()
+        self._first_stream = anyio.Event()
+
+    async def __aenter__(self) -> Self:
+        if self._group is not None:
+            raise ConfigurationError("this engine is already running")
+        self._group = await anyio.create_task_group().__aenter__()
+        self._first_stream = anyio.Event()
+        self._group.start_soon(self._watch, name="headwater.watchdog")
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        group = self.group
+        for stream in list(self._streams):
+            await stream.aclose()
+        group.cancel_scope.cancel()
+        try:
+            # Not given the body's exception: it must leave as itself, not wrapped in a group.
+            await group.__aexit__(None, None, None)
+        finally:
+            self._group = None
+            with anyio.move_on_after(CLOSE_TIME, shield=True):
+                await self._transport.aclose()
+
+    def stream(
+        self,
+        request: Request,
+        *,
+        timeouts: Timeouts | None = None,
+        retry: Retry | None = None,
+        topology: Topology | None = None,
+        stages: Sequence[AnyStage] = (),
+        raw: bool = False,
+        replay: int = 0,
+        when_unwatched: WhenUnwatched = "continue",
+    ) -> Stream:
+        """The stream of one request; nothing is sent before it is entered and read.
+
+        Raises ConfigurationError for what is wrong without the network: key, model, field, option. From connecting on, the terminal event
+        tells. `stages` are one's own steps between translator and aggregator; `raw` adds RawFrame events; `replay` keeps that many bytes of
+        events for late listeners; `when_unwatched` says what happens when the last listener leaves: "continue", "cancel", or seconds of grace.
+        """
+        group = self.group
+        if topology is not None:
+            _check_topology(topology)
+        topology = topology or self._topology
+        target = self._registries.resolve(request.model)
+        adapter = self._registries.adapter(target.protocol)
+        plan = Plan(
+            request,
+            target,
+            adapter,
+            self._transport,
+            raw=raw,
+            max_frame=self._max_frame,
+            on_request=self._on_request,
+            on_response=self._on_response,
+        )
+        started = self.clock()
+        response = Response()
+        response.provider, response.protocol = target.provider, target.protocol
+        deadlines = Deadlines(timeouts or request.timeouts or self._timeouts, started)
+        log = StreamLog(self._log, target.provider, target.model)
+        staged = group if topology == "staged" else None
+        delivery = Delivery(plan, response, deadlines, retry or self._retry, self.clock, started, log, group=staged)
+        return Stream(self, delivery, response, deadlines, log, topology=topology, stages=stages, replay=replay, when_unwatched=when_unwatched)
+
+    async def generate(
+        self,
+        request: Request,
+        *,
+        raise_on_error: bool = True,
+        timeouts: Timeouts | None = None,
+        retry: Retry | None = None,
+        topology: Topology | None = None,
+        stages: Sequence[AnyStage] = (),
+    ) -> Response:
+        """The whole answer. Raises the typed error of a failed stream and of a finish reason `error`, with `.response` attached.
+
+        With `raise_on_error=False` the response is handed over whatever happened: see its `error` and `raise_for_error()`.
+        """
+        async with self.stream(request, timeouts=timeouts, retry=retry, topology=topology, stages=stages) as stream:
+            while await stream.next_batch() is not None:
+                pass
+        if raise_on_error:
+            stream.raise_for_error()
+        return stream.response
+
+    @property
+    def group(self) -> TaskGroup:
+        """The task group of this engine's actors. Raises ConfigurationError when the engine is not running."""
+        if self._group is None:
+            raise ConfigurationError("the engine is not running: use it inside `async with Engine() as engine`")
+        return self._group
+
+    def start_soon(self, function: Callable[..., Awaitable[object]], *args: object, name: str | None = None) -> None:
+        """Run a coroutine function in the engine's task group. It must not raise."""
+        self.group.start_soon(function, *args, name=name)
+
+    def opened(self, stream: Stream) -> None:
+        """A stream was entered: the watchdog looks at it from now on."""
+        self._streams.add(stream)
+        self._first_stream.set()
+
+    def closed(self, stream: Stream) -> None:
+        """A stream was left."""
+        self._streams.discard(stream)
+
+    async def _watch(self) -> None:
+        """The watchdog: look at every open stream's deadlines, and end the waits that are too long."""
+        while True:
+            if not self._streams:
+                self._first_stream = anyio.Event()
+                await self._first_stream.wait()
+            await anyio.sleep(LOOK)
+            now = self.clock()
+            for stream in list(self._streams):
+                if stream.deadlines.fired is None and stream.deadlines.check(now) is not None:
+                    stream.expire()
+
+
+def _check_topology(topology: str) -> None:
+    if topology not in TOPOLOGIES:
+        raise ConfigurationError(f"unknown topology {topology!r}: use one of {', '.join(TOPOLOGIES)}")

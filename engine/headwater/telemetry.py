@@ -1,0 +1,69 @@
+"""What the engine logs: a few events per stream, no content, no secrets, through structlog's synchronous methods.
+
+Unconfigured structlog prints to standard output, so the engine is silent until the application configured it or passed a logger. Both are
+looked at once per engine; structlog itself is imported by the application, never by us just to find out.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Protocol
+
+from headwater_codecs.neutral import ErrorInfo, HeadwaterError, Response
+
+
+class Logger(Protocol):
+    """The part of a structlog logger that is used."""
+
+    def debug(self, event: str, **fields: object) -> object: ...
+
+    def info(self, event: str, **fields: object) -> object: ...
+
+    def warning(self, event: str, **fields: object) -> object: ...
+
+
+def find_logger(log: Logger | None) -> Logger | None:
+    """The logger to use: the one given, the application's if it configured structlog, else none."""
+    if log is not None:
+        return log
+    structlog = sys.modules.get("structlog")
+    if structlog is None or not structlog.is_configured():
+        return None
+    logger: Logger = structlog.get_logger("headwater")
+    return logger
+
+
+class StreamLog:
+    """The log of one stream. Without a logger every call is one comparison."""
+
+    __slots__ = ("_log", "_model", "_provider", "last_cause")
+
+    def __init__(self, log: Logger | None, provider: str, model: str) -> None:
+        self._log = log
+        self._provider = provider
+        self._model = model
+        self.last_cause: HeadwaterError | None = None
+
+    def cause(self, error: HeadwaterError) -> None:
+        """Keep the exception behind a failed attempt: it is chained to what the conveniences raise."""
+        self.last_cause = error
+
+    def started(self) -> None:
+        """The stream was asked for."""
+        if self._log is not None:
+            self._log.debug("headwater.stream.started", provider=self._provider, model=self._model)
+
+    def retried(self, error: ErrorInfo, attempt: int, wait: float) -> None:
+        """An attempt failed and is made again."""
+        if self._log is not None:
+            self._log.info("headwater.stream.retried", provider=self._provider, model=self._model, attempt=attempt, wait=round(wait, 3), kind=error.kind, status=error.status)
+
+    def finished(self, response: Response, events: int) -> None:
+        """The stream is over."""
+        if self._log is None:
+            return
+        error = response.error
+        if error is None:
+            self._log.debug("headwater.stream.finished", provider=self._provider, model=self._model, reason=response.finish_reason, events=events, seconds=response.timing.end)
+        else:
+            self._log.warning("headwater.stream.failed", provider=self._provider, model=self._model, kind=error.kind, status=error.status, deadline=error.deadline, phase=error.phase, request_id=error.request_id)

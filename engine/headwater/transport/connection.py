@@ -1,0 +1,166 @@
+"""One HTTP/1.1 connection over an anyio socket: connecting, one exchange at a time, closing by force.
+
+The deciding is done by `ResponseParser`, `TLSSession` and `Pool`; here are the awaits. Whatever fails or is cancelled closes the socket.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+from collections.abc import Iterable
+
+import anyio
+from anyio.abc import SocketAttribute, SocketStream
+
+from headwater.transport.base import Trace
+from headwater.transport.tls import TLSStream, start_tls
+from headwater.transport.wire import Address, ResponseParser
+
+READ = 256 << 10  # bytes asked for at once: what one loop turn of asyncio reads at most
+SMALL = 16 << 10  # bytes that a socket's send buffer takes at once: no answer can cross them on their way
+REFUSAL = 64 << 10  # bytes of an early answer that are read while the request is still being sent
+REFUSAL_TIME = 1.0  # seconds for the same
+CLOSE_TIME = 2.0  # seconds that closing takes at most; force takes none, this is the promise
+
+# Reasoning models are silent for minutes: probes keep routers on the way from forgetting the connection.
+_KEEPALIVE = [(name, value) for name, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 60), ("TCP_KEEPCNT", 5)) if hasattr(socket, name)]
+
+
+def keep_read_buffers_on_the_heap() -> None:
+    """Free one large block, so that glibc serves the buffers of our reads from its heap from now on.
+
+    Buffers above 128 KiB come from mmap at first, with page faults and an munmap for every read: 21 us, against 1.8 us from the heap.
+    glibc raises that threshold to the size of the largest mapped block freed so far, which a buffer that shrank to what was read never
+    is. Elsewhere this does nothing.
+    """
+    bytes(4 * READ)
+
+
+class Connection:
+    """A connected stream to one origin."""
+
+    __slots__ = ("_fileno", "_poll", "address", "socket", "stream")
+
+    def __init__(self, address: Address, socket: SocketStream, tls: TLSStream | None = None) -> None:
+        self.address = address
+        self.socket = socket
+        self.stream: SocketStream | TLSStream = socket if tls is None else tls
+        self._fileno: int = socket.extra(SocketAttribute.raw_socket).fileno()
+        self._poll: select.poll | None = None
+
+    def readable(self) -> bool:
+        """Whether bytes or an end wait in the socket. Between two responses nothing reads (anyio pauses asyncio's transport), so they stay there."""
+        if not hasattr(select, "poll"):
+            return bool(select.select([self._fileno], [], [], 0)[0])
+        if self._poll is None:
+            self._poll = select.poll()
+            self._poll.register(self._fileno, select.POLLIN)
+        return bool(self._poll.poll(0))
+
+    async def exchange(self, payload: bytes, trace: Trace) -> tuple[ResponseParser, list[bytes]]:
+        """Send one request and read up to the end of the response's headers: the parser, and the pieces of the body that came with them."""
+        parser, pieces = ResponseParser(self.address.peer), list[bytes]()
+        if len(payload) > SMALL:
+            await self._send_and_listen(payload, parser, pieces, trace)
+            return parser, pieces
+        failure: Exception | None = None
+        try:
+            await self.stream.send(payload)
+            trace.sent = trace.clock()
+        except anyio.BrokenResourceError as error:
+            failure = error  # the answer may have come before the end
+        try:
+            await self._read_head(parser, pieces, trace)
+        except (anyio.EndOfStream, anyio.BrokenResourceError):
+            if failure is None or trace.first_byte:
+                raise
+        if failure is not None:
+            if not parser.head_done:
+                raise failure
+            parser.keep_alive = False
+        return parser, pieces
+
+    async def _read_head(self, parser: ResponseParser, pieces: list[bytes], trace: Trace) -> None:
+        receive = self.stream.receive
+        while not parser.head_done:
+            try:
+                data = await receive(READ)
+            except anyio.EndOfStream:
+                if trace.first_byte:
+                    parser.finish()
+                raise
+            trace.first_byte = True
+            if piece := parser.feed(data):
+                pieces.append(piece)
+            if parser.fault is not None and not parser.head_done:
+                raise parser.fault
+        trace.got_headers()
+
+    async def _send_and_listen(self, payload: bytes, parser: ResponseParser, pieces: list[bytes], trace: Trace) -> None:
+        """Send while listening: a server may refuse a long request before it has read it, and hang up."""
+        sent = False
+        unsent: Exception | None = None
+        failure: Exception | None = None
+
+        async def send() -> None:
+            nonlocal sent, unsent
+            try:
+                await self.stream.send(payload)
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+                unsent = error
+            else:
+                sent = True
+                trace.sent = trace.clock()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(send)
+            try:
+                await self._read_head(parser, pieces, trace)
+                if not sent and parser.status >= 400:
+                    await self._read_refusal(parser, pieces)
+            except Exception as error:  # raised outside: a task group would wrap it
+                failure = error
+            if failure is not None or parser.status >= 400:
+                group.cancel_scope.cancel()
+        if failure is not None:
+            raise unsent if unsent is not None and not trace.first_byte else failure
+        if not sent:
+            parser.keep_alive = False
+
+    async def _read_refusal(self, parser: ResponseParser, pieces: list[bytes]) -> None:
+        """Read what there is of the answer now: once sending fails, asyncio drops the rest."""
+        size = sum(map(len, pieces))
+        with anyio.move_on_after(REFUSAL_TIME):
+            while not parser.complete and parser.fault is None and size < REFUSAL:
+                try:
+                    data = await self.stream.receive(READ)
+                except (anyio.EndOfStream, anyio.BrokenResourceError):
+                    return  # whoever reads on meets the same end
+                if piece := parser.feed(data):
+                    pieces.append(piece)
+                    size += len(piece)
+
+
+async def connect(address: Address, context: ssl.SSLContext | None) -> Connection:
+    """A new connection; TLS if there is a context. Raises what anyio and ssl raise; nothing is left open then."""
+    stream = await anyio.connect_tcp(address.host, address.port)
+    try:
+        raw = stream.extra(SocketAttribute.raw_socket)
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in _KEEPALIVE:
+            raw.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+        if context is not None:
+            return Connection(address, stream, await start_tls(stream, context, address.host))
+        return Connection(address, stream)
+    except BaseException:
+        await anyio.aclose_forcefully(stream)
+        raise
+
+
+async def close_all(connections: Iterable[Connection]) -> None:
+    """Close by force: no goodbye, no waiting, not to be interrupted."""
+    with anyio.move_on_after(CLOSE_TIME, shield=True):
+        for connection in connections:
+            await anyio.aclose_forcefully(connection.socket)

@@ -1,0 +1,1 @@
+"""The openai-chat protocol."""

@@ -1,0 +1,186 @@
+"""The body of a chat completion request, from `Request`. Rows OR-CC-01, OR-CC-07, OR-OPT-12, OR-OPT-14, AMB-46, AMB-70.
+
+None is not sent; zero and False are. What the vendor's dialect or the caller adds is merged key by key, never in place of what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from headwater_codecs.neutral.errors import ConfigurationError
+from headwater_codecs.neutral.request import JsonSchema, Reasoning, Request, Tool
+from headwater_providers.adapter import Target
+from headwater_providers.openai_chat.dialect import ChatDialect
+from headwater_providers.openai_chat.messages import MessageWriter
+from headwater_providers.openai_chat.support import check_fields, check_json, is_number
+from headwater_providers.openai_chat.thinking import reasoning_fields
+
+Json = dict[str, object]
+CHOICES = ("auto", "none", "required")
+# Fields that go out as they are, with their names on the wire.
+_PLAIN = (
+    ("temperature", "temperature"),
+    ("top_p", "top_p"),
+    ("top_k", "top_k"),
+    ("n", "n"),
+    ("seed", "seed"),
+    ("presence_penalty", "presence_penalty"),
+    ("frequency_penalty", "frequency_penalty"),
+    ("logprobs", "logprobs"),
+    ("top_logprobs", "top_logprobs"),
+    ("parallel_tool_calls", "parallel_tool_calls"),
+    ("service_tier", "service_tier"),
+    ("verbosity", "verbosity"),
+    ("user", "user"),
+    ("cache_key", "prompt_cache_key"),
+)
+_encode = msgspec.json.Encoder().encode
+
+
+def build_body(request: Request, target: Target, dialect: ChatDialect) -> bytes:
+    """The body as JSON. Raises ConfigurationError, naming the field or the message, for what cannot be sent."""
+    body = build_fields(request, target, dialect)
+    try:
+        return _encode(body)
+    except UnicodeEncodeError:
+        return _encode(_without_surrogates(body))
+    except (TypeError, OverflowError) as error:
+        raise ConfigurationError(f"the request holds something that JSON cannot say: {error}") from error
+
+
+def build_fields(request: Request, target: Target, dialect: ChatDialect) -> Json:
+    """The body as a dict."""
+    check_fields(request, target.provider, dialect)
+    body: Json = {"model": target.model, "messages": MessageWriter(target, dialect, _thinks(request, dialect)).write(request.messages), "stream": True}
+    if dialect.usage_in_stream:
+        body["stream_options"] = {"include_usage": True}
+    if request.max_tokens is not None:
+        body[dialect.max_tokens_field] = request.max_tokens
+    for name, wire in _PLAIN:
+        if (value := getattr(request, name)) is not None:
+            body[wire] = value
+    if "n" in dialect.unsupported:
+        body.pop("n", None)  # one answer is what comes anyway
+    if request.store is not None and dialect.supports_store:
+        body["store"] = request.store
+    if request.stop:
+        body["stop"] = request.stop if isinstance(request.stop, str) else list(request.stop)
+    if request.logit_bias is not None:
+        body["logit_bias"] = _logit_bias(request.logit_bias)
+    if request.metadata is not None:
+        body["metadata"] = dict(request.metadata)
+    if request.tools:
+        body["tools"] = [_tool(tool, index, target.provider, dialect) for index, tool in enumerate(request.tools)]
+        _refuse_doubles(request.tools)
+        if dialect.tool_stream:
+            body["tool_stream"] = True
+    if request.tool_choice is not None:
+        body["tool_choice"] = _tool_choice(request.tool_choice, request.tools)
+    if request.response_format is not None:
+        body["response_format"] = _response_format(request.response_format, target.provider, dialect)
+    body.update(reasoning_fields(request.reasoning, target.provider, dialect))
+    for name, wire in dialect.rename.items():
+        if name in body:
+            body[wire] = body.pop(name)
+    if dialect.extra_body:
+        body = merged(dialect.extra_body, body)
+    if request.extra_body:
+        check_json(dict(request.extra_body), "extra_body")
+        body = merged(body, request.extra_body)
+    return body
+
+
+def merged(under: Mapping[str, object], over: Mapping[str, object]) -> Json:
+    """Two objects as one, key by key and deeply; where both have a value that is no object, `over` has the say."""
+    result: Json = dict(under)
+    for key, value in over.items():
+        below = result.get(key)
+        result[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return result
+
+
+def _thinks(request: Request, dialect: ChatDialect) -> bool:
+    """Whether the model will reason: it always does, or it is asked to."""
+    asked = request.reasoning
+    effort = asked.effort if isinstance(asked, Reasoning) else asked
+    return effort != "off" and (dialect.reasoning_model or effort is not None or (isinstance(asked, Reasoning) and asked.budget_tokens is not None))
+
+
+def _tool(tool: Tool, index: int, provider: str, dialect: ChatDialect) -> Json:
+    if not tool.name.strip():
+        raise ConfigurationError(f"Request.tools[{index}] has no name")
+    described: Json = {"name": tool.name}
+    if tool.description:
+        described["description"] = tool.description
+    if tool.parameters is not None:
+        if not isinstance(tool.parameters, dict):
+            raise ConfigurationError(f"Request.tools[{index}] ({tool.name}): parameters is a JSON schema, an object")
+        check_json(tool.parameters, f"Request.tools[{index}].parameters")
+    if tool.kind == "custom":
+        if not dialect.supports_custom_tools:
+            raise ConfigurationError(f"Request.tools[{index}] ({tool.name}): provider {provider} takes no custom tools (dialect flag supports_custom_tools)")
+        if tool.parameters is not None:
+            described["format"] = tool.parameters
+        return {"type": "custom", "custom": described}
+    described["parameters"] = tool.parameters if tool.parameters is not None else {"type": "object", "properties": {}}
+    if tool.strict is not None and dialect.supports_strict:
+        described["strict"] = tool.strict
+    return {"type": "function", "function": described}
+
+
+def _refuse_doubles(tools: object) -> None:
+    seen: set[str] = set()
+    for tool in tools:  # type: ignore[attr-defined]  # a sequence of tools; only their names matter
+        if tool.name in seen:
+            raise ConfigurationError(f"Request.tools: two tools are called {tool.name!r}")
+        seen.add(tool.name)
+
+
+def _tool_choice(choice: str, tools: object) -> object:
+    known: dict[str, Tool] = {tool.name: tool for tool in tools}  # type: ignore[attr-defined]  # as above
+    if not known:
+        raise ConfigurationError(f"Request.tool_choice is {choice!r}, but there are no tools to choose from")
+    if choice in CHOICES:
+        return choice
+    tool = known.get(choice)
+    if tool is None:
+        raise ConfigurationError(f"Request.tool_choice names the unknown tool {choice!r}: give auto, none, required or one of {', '.join(known)}")
+    return {"type": tool.kind, tool.kind: {"name": tool.name}}
+
+
+def _response_format(wanted: object, provider: str, dialect: ChatDialect) -> Json:
+    if wanted == "text":
+        return {"type": "text"}
+    if wanted == "json":
+        return {"type": "json_object"}
+    if not isinstance(wanted, JsonSchema):
+        raise ConfigurationError(f"Request.response_format is {wanted!r}: give 'text', 'json' or a JsonSchema")
+    if not dialect.supports_json_schema:
+        raise ConfigurationError(f"Request.response_format: provider {provider} takes 'json' but no JsonSchema: put the schema into the prompt")
+    check_json(wanted.schema, "Request.response_format.schema")
+    schema: Json = {"name": wanted.name, "schema": wanted.schema}
+    if wanted.description:
+        schema["description"] = wanted.description
+    if wanted.strict is not None and dialect.supports_strict:
+        schema["strict"] = wanted.strict
+    return {"type": "json_schema", "json_schema": schema}
+
+
+def _logit_bias(biases: Mapping[str, float]) -> Json:
+    for token, bias in biases.items():
+        if not is_number(bias):
+            raise ConfigurationError(f"Request.logit_bias[{token!r}] is {bias!r}: give a finite number")
+    return {str(token): bias for token, bias in biases.items()}
+
+
+def _without_surrogates(value: object) -> object:
+    """The same with lone surrogates, which UTF-8 cannot say, replaced by U+FFFD (pairs are joined)."""
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, Mapping):
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_surrogates(item) for item in value]
+    return value

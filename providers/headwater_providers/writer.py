@@ -1,0 +1,129 @@
+"""The one writer of events: whatever a translator does, the stream it writes obeys the laws.
+
+It sends StreamStart right before the first content (with what was held until then), numbers blocks, closes what is open, and sends exactly
+one terminal. Translators append their deltas to `out` themselves: that is the hot path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headwater_codecs.neutral import (
+    ChoiceEnd,
+    ErrorInfo,
+    Event,
+    Finish,
+    FinishReason,
+    OpaqueEnd,
+    OpaqueStart,
+    ReasoningEnd,
+    ReasoningStart,
+    RefusalEnd,
+    RefusalStart,
+    StreamFailed,
+    StreamStart,
+    TextEnd,
+    TextStart,
+    ToolCallEnd,
+    ToolCallStart,
+    Usage,
+    UsageUpdate,
+)
+
+BlockStart = TextStart | ReasoningStart | RefusalStart | ToolCallStart | OpaqueStart
+BlockEnd = TextEnd | ReasoningEnd | RefusalEnd | ToolCallEnd | OpaqueEnd
+_CUT: dict[type, type[BlockEnd]] = {
+    TextStart: TextEnd,
+    ReasoningStart: ReasoningEnd,
+    RefusalStart: RefusalEnd,
+    ToolCallStart: ToolCallEnd,
+    OpaqueStart: OpaqueEnd,
+}
+
+
+class EventWriter:
+    """Writes one stream. `take` hands over what was written since the last call."""
+
+    __slots__ = ("_held", "_next", "_open", "done", "model", "out", "provider", "response_id", "started", "usage")
+
+    def __init__(self, provider: str | None = None) -> None:
+        self.out: list[Event] = []
+        self.started = False
+        self.done = False
+        self.provider = provider
+        self.model: str | None = None
+        self.response_id: str | None = None
+        self.usage: Usage | None = None
+        self._held: list[Event] = []
+        self._next = 0
+        self._open: dict[int, type[BlockEnd]] = {}
+
+    def take(self) -> list[Event]:
+        """The events since the last call, in a list that is the caller's."""
+        out, self.out = self.out, []
+        return out
+
+    @property
+    def next_index(self) -> int:
+        """The number that the next block must carry."""
+        return self._next
+
+    def begin(self) -> None:
+        """Send StreamStart and what was held back, if that has not been done."""
+        if not self.started:
+            self.started = True
+            self.out.append(StreamStart(self.model, self.response_id, self.provider))
+            self.out += self._held
+            self._held.clear()
+
+    def open(self, start: BlockStart) -> int:
+        """Open the block; its index must be `next_index`."""
+        self.begin()
+        self._next += 1
+        self._open[start.index] = _CUT[type(start)]
+        self.out.append(start)
+        return start.index
+
+    def close(self, end: BlockEnd) -> None:
+        """Close an open block."""
+        del self._open[end.index]
+        self.out.append(end)
+
+    def aside(self, event: Event) -> None:
+        """Send an event that is no content: held back until the stream has begun."""
+        (self.out if self.started else self._held).append(event)
+
+    def content(self, event: Event) -> None:
+        """Send an event that is content but no block: a citation."""
+        self.begin()
+        self.out.append(event)
+
+    def count(self, usage: Usage) -> None:
+        """Merge a usage report, and send the sum when it changed."""
+        merged = usage if self.usage is None else self.usage.merged(usage)
+        if merged != self.usage:
+            self.usage = merged
+            self.aside(UsageUpdate(merged))
+
+    def finish(self, choices: Iterable[ChoiceEnd], detail: str | None = None) -> None:
+        """End well: every choice, then Finish with the reason of the first one. Blocks must be closed."""
+        self.begin()
+        reason: FinishReason = "unknown"
+        raw = None
+        for end in choices:
+            if end.choice == 0:
+                reason, raw = end.finish_reason, end.raw_finish_reason
+            self.out.append(end)
+        self.done = True
+        self.out.append(Finish(reason, raw, self.usage, detail))
+
+    def fail(self, error: ErrorInfo, raw_finish_reason: str | None = None) -> None:
+        """End badly: open blocks end incomplete."""
+        if self.done:
+            return
+        self.begin()
+        for index in sorted(self._open):
+            self.out.append(self._open[index](index, complete=False))
+        self._open.clear()
+        self.done = True
+        self.out.append(StreamFailed(error, raw_finish_reason, self.usage))

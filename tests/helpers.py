@@ -1,0 +1,109 @@
+"""Cutting bytes in every way that matters, feeding a stage, and reading the wire fixtures."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from headwater_codecs.neutral import Event, RawFrame
+
+FIXTURES = Path(__file__).parent / "fixtures"
+RANDOM_CUTS = 20
+MADE_UP_ID = "*"  # stands in a fixture for a call id that Headwater made up
+
+_Item = TypeVar("_Item", covariant=True)
+Json = dict[str, object]
+
+
+class Stage(Protocol[_Item]):
+    """A parser or a decoder: bytes in, items out."""
+
+    def feed(self, data: bytes, /) -> Sequence[_Item]: ...
+
+    def finish(self) -> Sequence[_Item]: ...
+
+
+def every_split(data: bytes, *, two_way: bool = True) -> Iterator[list[bytes]]:
+    """The same bytes whole, byte by byte, cut in two at every place (unless `two_way` is off), and at 20 seeded random choices of places."""
+    yield [data]
+    yield [data[position : position + 1] for position in range(len(data))]
+    if two_way:
+        for position in range(1, len(data)):
+            yield [data[:position], data[position:]]
+    for seed in range(RANDOM_CUTS):
+        generator = random.Random(seed)
+        cuts = sorted(generator.randrange(len(data) + 1) for _ in range(generator.randint(1, 30)))  # equal ones give empty reads
+        yield [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
+
+
+def feed_all(stage: Stage[_Item], chunks: Iterable[bytes]) -> list[_Item]:
+    """Everything that a stage gives for these reads and at their end."""
+    items: list[_Item] = []
+    for chunk in chunks:
+        items += stage.feed(chunk)
+    items += stage.finish()
+    return items
+
+
+class Fixture(NamedTuple):
+    """A response body, how it is to be read, and the events that must come out, as plain JSON values (see `plain_events`)."""
+
+    name: str
+    data: bytes
+    content_type: str
+    options: Json
+    events: list[Json]
+
+
+def fixtures(protocol: str) -> list[Fixture]:
+    """The fixtures of a protocol: `<case>.sse` (or `.json`, `.html`) beside `<case>.events.jsonl`, and `<case>.settings.json` where needed."""
+    return [_fixture(expected) for expected in sorted((FIXTURES / protocol).glob("*.events.jsonl"))]
+
+
+def _fixture(expected: Path) -> Fixture:
+    name = expected.name.removesuffix(".events.jsonl")
+    body = next(path for suffix in _CONTENT_TYPES if (path := expected.with_name(name + suffix)).exists())
+    settings_file = expected.with_name(name + ".settings.json")
+    settings = msgspec.json.decode(settings_file.read_bytes(), type=_Settings) if settings_file.exists() else _Settings()
+    events = [_plain(line) for line in expected.read_bytes().splitlines()]
+    return Fixture(name, body.read_bytes(), settings.content_type or _CONTENT_TYPES[body.suffix], settings.options, events)
+
+
+def plain_events(events: Iterable[Event], expected: Sequence[Json] = ()) -> list[Json]:
+    """Events as plain JSON values, without what no fixture can know: raw frames, and of an error all but its kind and whether to retry.
+
+    Where `expected` has a made-up call id (`*`), the id of the same event becomes `*` too, after it was seen to be nobody else's.
+    """
+    plain: list[Json] = []
+    made_up: set[object] = set()
+    for event in events:
+        if isinstance(event, RawFrame):
+            continue
+        value = _plain(msgspec.json.encode(event))
+        position = len(plain)
+        if value["type"] == "tool_call_start" and position < len(expected) and expected[position].get("id") == MADE_UP_ID:
+            assert value["id"], "the made-up id is empty"
+            assert value["id"] not in made_up, f"two calls have the made-up id {value['id']}"
+            made_up.add(value["id"])
+            value["id"] = MADE_UP_ID
+        plain.append(value)
+    return plain
+
+
+def _plain(line: bytes) -> Json:
+    value = msgspec.json.decode(line, type=Json)
+    if isinstance(error := value.get("error"), dict):
+        value["error"] = {"kind": error["kind"], "retryable": error.get("retryable", False)}
+    return value
+
+
+class _Settings(msgspec.Struct):
+    content_type: str = ""
+    options: Json = {}
+
+
+_CONTENT_TYPES = {".sse": "text/event-stream", ".json": "application/json", ".html": "text/html"}
