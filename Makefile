@@ -43,24 +43,24 @@ types: setup-test
 
 tests: setup-test
 	@echo "==> pytest on asyncio and trio, warnings as errors"
-	@$(BIN)/python -m pytest --no-header --cov --cov-report=term:skip-covered
+	@$(BIN)/python -m pytest --no-header --durations=5 --durations-min=3 --cov --cov-report=term:skip-covered
 
 wheel: setup-test
 	@echo "==> wheel, used by another environment"
-	@scripts/check_wheel.sh
+	@sh scripts/check_wheel.sh
 
 bench: setup-test
 	@if [ -f benchmarks/requirements.txt ]; then $(BIN)/python -m pip install -qq -c constraints.txt -r benchmarks/requirements.txt; fi
 	@for file in benchmarks/bench_*.py; do echo "==> $$file"; $(BIN)/python "$$file" || exit 1; done
 
 setup-demo:
-	@scripts/setup.sh demo
+	@sh scripts/setup.sh demo
 
 setup-test:
-	@scripts/setup.sh test
+	@sh scripts/setup.sh test
 
 constraints:
-	@scripts/constraints.sh
+	@sh scripts/constraints.sh
 
 clean:
 	@rm -rf build dist htmlcov .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

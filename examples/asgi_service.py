@@ -5,7 +5,7 @@
     curl -N localhost:8000/v1/chat/completions -d '{"prompt": "Why is the sky blue?", "max_tokens": 64}'
 
 The body is an OpenAI chat body, or `{"prompt": "..."}` with the same further fields. The model is the body's, else HEADWATER_MODEL, else the
-local one. What happens when something goes wrong:
+local one; HEADWATER_BASE_URL sends all of them to one server. What happens when something goes wrong:
 
 - The client hangs up: the upstream stream is closed at once, also while it has not answered yet, so nobody pays for text that nobody reads.
 - The provider fails before the first event: an HTTP status with the protocol's error body. Later: the error as the stream's last event.
@@ -34,6 +34,7 @@ from headwater_codecs.openai_chat.encode import ChatEncoder, encode_error
 from headwater_providers.openai_chat.read_messages import request_from_chat_body
 
 DEFAULT_MODEL = os.environ.get("HEADWATER_MODEL", "local/smollm2")
+BASE_URL = os.environ.get("HEADWATER_BASE_URL")
 
 # The status of an answer that failed before it began, where the provider gave none.
 STATUS: Mapping[str, int] = {"configuration": 400, "malformed": 502, "truncated": 502, "network": 502, "timeout": 504, "overloaded": 503}
@@ -75,7 +76,7 @@ def read(body: bytes) -> headwater.Request:
     for field in ("stream", "stream_options"):  # this service always streams
         value.pop(field, None)
     model = value.pop("model", None)
-    return request_from_chat_body(value, model if isinstance(model, str) else DEFAULT_MODEL)
+    return request_from_chat_body(value, headwater.Model(model if isinstance(model, str) else DEFAULT_MODEL, base_url=BASE_URL))
 
 
 def refusal(error: ErrorInfo) -> Response:

@@ -63,6 +63,12 @@ class Loopback:
         self.active = 0
         self.peak = 0
         self._script = script
+        self._more = anyio.Event()
+
+    async def busy(self, requests: int) -> None:
+        """Wait until so many requests are in flight."""
+        while self.active < requests:
+            await self._more.wait()
 
     @property
     def prompts(self) -> list[str]:
@@ -78,6 +84,8 @@ class Loopback:
             self.asked.append(asked)
             self.active += 1
             self.peak = max(self.peak, self.active)
+            self._more.set()
+            self._more = anyio.Event()
             try:
                 async with anyio.create_task_group() as group:
                     group.start_soon(_watch, stream, asked, group.cancel_scope)

@@ -134,10 +134,12 @@ class _Brotli:
 def _brotli() -> _Coding:
     for name in ("brotli", "brotlicffi"):
         try:
-            return _Brotli(importlib.import_module(name))
+            module = importlib.import_module(name)
         except ImportError:
             continue
-    raise MalformedError('the body is compressed with br and no decoder for it is installed: pip install "headwater[br]"')
+        if hasattr(module.Decompressor, "can_accept_more_data"):  # since 1.2; before, nothing bounds what one call gives
+            return _Brotli(module)
+    raise MalformedError('the body is compressed with br and no decoder for it (1.2 or newer) is installed: pip install "headwater[br]"')
 
 
 _CODINGS: dict[str, Callable[[], _Coding]] = {

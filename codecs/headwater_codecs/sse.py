@@ -1,9 +1,9 @@
 """Server-sent events: bytes in, frames out, at any cutting of the bytes (WHATWG HTML, section 9.2.6).
 
-Strategy: the common case, one `data:` line and a blank line per event, LF only, is cut out of the whole read with one `split`. Everything
-else (several lines, CR, comments, ids) goes line by line through the same state. An unfinished line grows in one buffer and is copied out
-once, so cost stays linear. Beyond the standard: a frame over the size limit is a fault, and a bare JSON error in the middle of a stream
-(no `data:`, as some gateways send) becomes a frame of type `error`.
+Strategy: the common cases, one `data:` line or an `event:` and a `data:` line, LF only, are cut out of the whole read with one `split`.
+Everything else (several data lines, comments, ids) goes line by line through the same state. An unfinished line grows in one buffer and is
+copied out once, so cost stays linear. Beyond the standard: a frame over the size limit is a fault, and a bare JSON error in the middle of a
+stream (no `data:`, as some gateways send) becomes a frame of type `error`.
 """
 
 from __future__ import annotations
@@ -125,6 +125,8 @@ class SSEParser:
         for block in blocks:
             if block.startswith(b"data: ") and fits and b"\n" not in block and len(block) > 6:
                 frames.append(Frame(block[6:], "", last_id) if last_id else Frame(block[6:]))
+            elif fits and (frame := _typed_frame(block, last_id)) is not None:
+                frames.append(frame)
             elif block:
                 self._lines(block, frames)
                 self._dispatch(frames)
@@ -182,7 +184,7 @@ class SSEParser:
         self._unframed.append(line)
         self._unframed_size += len(line)
         line = line.rstrip()
-        if self._opened and (line == b"}" or (len(self._unframed) == 1 and line.endswith(b"}"))):
+        if (self._opened or frames) and (line == b"}" or (len(self._unframed) == 1 and line.endswith(b"}"))):
             self._recover_error(frames)
 
     def _recover_error(self, frames: list[Frame]) -> None:
@@ -220,3 +222,11 @@ class SSEParser:
         self.fault = FrameTooLarge(f"a frame passed the limit of {self._max} bytes: raise max_frame if this is expected")
         self._line.clear()
         self._data.clear()
+
+
+def _typed_frame(block: bytes, last_id: str) -> Frame | None:
+    """A frame of an `event:` and a `data:` line, the form of every frame in several protocols; None for any other."""
+    kind, _, data = block.partition(b"\ndata: ")
+    if data and kind.startswith(b"event: ") and b"\n" not in kind and b"\n" not in data:
+        return Frame(data, kind[7:].decode("utf-8", "replace"), last_id)
+    return None

@@ -89,11 +89,13 @@ class Actor(Generic[In, Out]):
         except anyio.WouldBlock:
             pass
         except anyio.EndOfStream:
-            return self._ended()
+            self._raise_failure()
+            return None
         try:
             return await self._receive.receive()
         except anyio.EndOfStream:
-            return self._ended()
+            self._raise_failure()
+            return None
 
     async def aclose(self) -> None:
         """Stop the task and wait until it has."""
@@ -103,7 +105,7 @@ class Actor(Generic[In, Out]):
             await self._stopped.wait()
         self._send.close()
 
-    def _ended(self) -> None:
+    def _raise_failure(self) -> None:
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure

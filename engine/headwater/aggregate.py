@@ -45,7 +45,9 @@ StreamState = Literal["new", "running", "ended"]
 STREAM: dict[StreamState, dict[type, StreamState]] = {
     "new": {StreamStart: "running"},
     "running": {
-        **dict.fromkeys((TextStart, TextDelta, TextEnd, ReasoningStart, ReasoningDelta, ReasoningEnd, RefusalStart, RefusalDelta, RefusalEnd), "running"),
+        **dict.fromkeys(
+            (TextStart, TextDelta, TextEnd, ReasoningStart, ReasoningDelta, ReasoningEnd, RefusalStart, RefusalDelta, RefusalEnd), "running"
+        ),
         **dict.fromkeys((ToolCallStart, ToolCallDelta, ToolCallEnd, OpaqueStart, OpaqueEnd, Citation, UsageUpdate, ChoiceEnd, RawFrame), "running"),
         Finish: "ended",
         StreamFailed: "ended",
@@ -67,7 +69,13 @@ ENDS: dict[BlockKind, type[TextEnd | ReasoningEnd | RefusalEnd | ToolCallEnd | O
     "tool_call": ToolCallEnd,
     "opaque": OpaqueEnd,
 }
-OPENS: dict[type, BlockKind] = {TextStart: "text", ReasoningStart: "reasoning", RefusalStart: "refusal", ToolCallStart: "tool_call", OpaqueStart: "opaque"}
+OPENS: dict[type, BlockKind] = {
+    TextStart: "text",
+    ReasoningStart: "reasoning",
+    RefusalStart: "refusal",
+    ToolCallStart: "tool_call",
+    OpaqueStart: "opaque",
+}
 _DELTA: dict[BlockKind, type] = {"text": TextDelta, "reasoning": ReasoningDelta, "refusal": RefusalDelta, "tool_call": ToolCallDelta}
 
 
@@ -151,7 +159,9 @@ class Aggregator:
         except KeyError:
             self._illegal(event)
 
-    def _illegal(self, event: TextDelta | ReasoningDelta | RefusalDelta | ToolCallDelta | TextEnd | ReasoningEnd | RefusalEnd | ToolCallEnd | OpaqueEnd) -> None:
+    def _illegal(
+        self, event: TextDelta | ReasoningDelta | RefusalDelta | ToolCallDelta | TextEnd | ReasoningEnd | RefusalEnd | ToolCallEnd | OpaqueEnd
+    ) -> None:
         block = self._blocks.get(event.index)
         what = "was never opened" if block is None else f"is {'closed' if block.closed else 'open'} and of kind {block.kind}"
         raise LocalProtocolError(f"{type(event).__name__} for block {event.index}, which {what}") from None

@@ -48,6 +48,7 @@ class Attempt:
         self._started = started
         self._scope: anyio.CancelScope | None = None
         self._ended = False
+        self._paused = started  # when we last stopped waiting for the provider
 
     async def open(self, transport: Transport, request: HttpRequest) -> None:
         """Send the request and wait for the response's headers. Raises the typed error; a deadline that fired is one."""
@@ -62,7 +63,8 @@ class Attempt:
             error.info = error.info.with_(phase=error.info.phase or self.trace.phase)
             raise
         finally:
-            deadlines.pause(self._clock())
+            self._paused = self._clock()
+            deadlines.pause(self._paused)
             self._scope = None
             self._note_times()
         if deadlines.fired is not None:
@@ -73,8 +75,9 @@ class Attempt:
         """What the next read brings; None at a clean end, and at the end of the grace for trailing usage."""
         if self._ended or self.response is None:
             return None
-        deadlines = self._deadlines
-        deadlines.since = self._clock()
+        deadlines, clock = self._deadlines, self._clock
+        deadlines.since = now = clock()
+        self._timing.consumer += now - self._paused
         try:
             data = await self.response.receive()
         except HeadwaterError as error:
@@ -84,7 +87,7 @@ class Attempt:
             self._ended = True
             return self._expired()
         finally:
-            now = self._clock()
+            self._paused = now = clock()
             deadlines.pause(now)
         if data is None:
             self._ended = True
@@ -112,6 +115,13 @@ class Attempt:
             self._scope.cancel()
             return None
         return self.response if not self._ended else None
+
+    def close_nowait(self) -> bool:
+        """Close without waiting; False where that takes an `aclose`."""
+        if self.response is not None and not getattr(self.response, "close_nowait", lambda: False)():
+            return False
+        self.response = None
+        return True
 
     async def aclose(self, drain: bool = False) -> None:
         """Close the response. With `drain` its logical end was seen: reading on a moment may save the connection."""

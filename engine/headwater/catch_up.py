@@ -36,7 +36,9 @@ def catch_up(response: Response) -> list[Event]:
         events += _block(block)
     if response.usage is not None:
         events.append(UsageUpdate(response.usage))
-    events += [ChoiceEnd(choice.index, choice.finish_reason, choice.raw_finish_reason) for choice in response.choices if choice.finish_reason is not None]
+    events += [
+        ChoiceEnd(choice.index, choice.finish_reason, choice.raw_finish_reason) for choice in response.choices if choice.finish_reason is not None
+    ]
     return events
 
 

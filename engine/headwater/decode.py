@@ -65,26 +65,27 @@ def _decode(
     lower = {name.lower(): value for name, value in (headers or {}).items()}
     translator = adapter.translator(dialect)
     framing = Framing(adapter.format, content_type or lower.get("content-type", "text/event-stream"), lower.get("content-encoding", ""))
-    events_so_far = received = 0
+    sent = received = 0
+
+    def send(batch: list[Event]) -> None:
+        nonlocal sent
+        sent += len(batch)
+        if batch and isinstance(failed := batch[-1], StreamFailed):
+            batch[-1] = measured(failed, sent, received)
+        sink(batch)
+
     for chunk in chunks:
         if not isinstance(chunk, bytes | bytearray | memoryview):
             raise ConfigurationError(f"decode takes an iterable of bytes; a chunk is {type(chunk).__name__}")
         received += len(chunk)
-        batch = translator.feed(framing.feed([bytes(chunk)]))
-        if batch:
-            sink(measured(batch, events_so_far, received))
-            events_so_far += len(batch)
+        send(translator.feed(framing.feed([bytes(chunk)])))
         if translator.done:
             return translator
-    batch = translator.feed(framing.finish()) + translator.finish()
-    sink(measured(batch, events_so_far, received))
+    send(translator.feed(framing.finish()) + translator.finish())
     return translator
 
 
-def measured(batch: list[Event], events: int, received: int, request_id: str | None = None) -> list[Event]:
-    """The batch with how far the stream got written into its failure, if it ends with one."""
-    last = batch[-1] if batch else None
-    if isinstance(last, StreamFailed):
-        error = last.error.with_(events=events + len(batch), bytes_received=received, request_id=last.error.request_id or request_id)
-        batch[-1] = StreamFailed(error, last.raw_finish_reason, last.usage)
-    return batch
+def measured(failed: StreamFailed, events: int, received: int, request_id: str | None = None) -> StreamFailed:
+    """The failure with how far the stream got written into it."""
+    error = failed.error.with_(events=events, bytes_received=received, request_id=failed.error.request_id or request_id)
+    return StreamFailed(error, failed.raw_finish_reason, failed.usage)

@@ -7,13 +7,13 @@ and made again. After the first content there is no second attempt.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
 
-from headwater.actors import Actor, Fused, Source
+from headwater.actors import Actor
 from headwater.attempt import Attempt
 from headwater.decode import measured
 from headwater.retry import Retry
@@ -21,9 +21,9 @@ from headwater.telemetry import StreamLog
 from headwater_codecs.framing import Fault, Framing
 from headwater_codecs.neutral import (
     NO_PROGRESS,
+    TERMINALS,
     ErrorInfo,
     Event,
-    Finish,
     HeadwaterError,
     Response,
     StreamFailed,
@@ -38,14 +38,36 @@ if TYPE_CHECKING:
     from headwater.transport.base import Clock
 
 # Response headers that are kept: limits, request ids, times. Nothing that could hold a secret.
-KEPT_HEADERS = ("x-ratelimit-", "ratelimit-", "anthropic-ratelimit-", "x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "retry-after", "openai-processing-ms", "date")
+KEPT_HEADERS = (
+    "x-ratelimit-",
+    "ratelimit-",
+    "anthropic-ratelimit-",
+    "x-request-id",
+    "request-id",
+    "x-amzn-requestid",
+    "apim-request-id",
+    "retry-after",
+    "openai-processing-ms",
+    "date",
+)
 REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
 
 
 class Delivery:
     """The attempts of one stream. `plan` says how to build a request and what reads it, `staged` how its stages run."""
 
-    def __init__(self, plan: Plan, response: Response, deadlines: Deadlines, retry: Retry, clock: Clock, started: float, log: StreamLog, *, group: TaskGroup | None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        response: Response,
+        deadlines: Deadlines,
+        retry: Retry,
+        clock: Clock,
+        started: float,
+        log: StreamLog,
+        *,
+        group: TaskGroup | None,
+    ) -> None:
         self.over = False
         self.failed_attempts: list[ErrorInfo] = []
         self._plan = plan
@@ -58,8 +80,9 @@ class Delivery:
         self._group = group  # the stages run as actors of this group; None: inside the pull
         self._attempt: Attempt | None = None
         self._translator: Translator | None = None
-        self._events: Source[Event] | None = None
-        self._actors: list[Actor[bytes | Fault, Frame | Fault] | Actor[Frame | Fault, Event]] = []
+        self._reading: Reading | None = None  # the fused stages
+        self._parser: Actor[bytes | Fault, Frame | Fault] | None = None  # or the actors
+        self._translation: Actor[Frame | Fault, Event] | None = None
         self._committed = False
         self._settled = False
         self._sent = 0
@@ -69,45 +92,56 @@ class Delivery:
     async def next_batch(self) -> Sequence[Event] | None:
         """The next events; None after the terminal. Never raises for what goes wrong from connecting on."""
         while not self.over:
-            batch = await self._next_of_attempt()
+            if self._attempt is None or self._attempt.response is None:
+                batch = await self._open()
+            elif self._reading is not None:
+                batch = self._reading.feed(await self._attempt.next_batch())
+            else:
+                batch = await self._from_actors()
             self._watch(batch)
             if not batch:
                 continue
-            if not self._committed and self._nothing_came(batch):
-                failure = batch[-1]
-                assert isinstance(failure, StreamFailed)
-                if await self._again(failure.error):
+            failure = batch[-1]
+            if not self._committed:
+                if type(failure) is StreamFailed and self._nothing_came(batch) and await self._again(failure.error):
                     continue
-            self._commit()
-            batch = measured(list(batch), self._sent, self._attempt.received if self._attempt is not None else 0, self._response.request_id)
+                self._commit()
             self._sent += len(batch)
-            if type(batch[-1]) is Finish or type(batch[-1]) is StreamFailed:
-                self._end()
+            if type(failure) is StreamFailed:
+                batch = [*batch[:-1], self._measured(failure)]
+            if type(failure) in TERMINALS:
+                self.over = True
+                self._response.timing.end = self._clock() - self._started
             return batch
         return None
 
-    def expire(self) -> Callable[[], object] | None:
+    def expire(self) -> Callable[[], Coroutine[object, object, None]] | None:
         """A deadline fired. Gives back what must be awaited to end a pending read, if anything must."""
         response = self._attempt.expire() if self._attempt is not None else None
         return response.abort if response is not None else None
 
+    def close_nowait(self) -> bool:
+        """Close without waiting, if there is nothing to wait for: no actor, and a connection whose response has ended."""
+        return self._parser is None and (self._attempt is None or self._attempt.close_nowait())
+
     async def aclose(self) -> None:
         """Stop the stages and close the connection."""
-        for actor in self._actors:
-            await actor.aclose()
-        self._actors.clear()
+        for actor in (self._translation, self._parser):
+            if actor is not None:
+                await actor.aclose()
+        self._translation = self._parser = None
         if self._attempt is not None:
             await self._attempt.aclose(drain=self.over)
 
-    async def _next_of_attempt(self) -> Sequence[Event]:
-        """One step: open an attempt, or pull from the open one. An empty batch means "go on"."""
-        if self._events is None:
-            return await self._open()
-        batch = await self._events.next_batch()
-        if batch is None:  # the translator always ends with a terminal; this guards a faulty one
-            assert self._translator is not None
-            batch = self._translator.fail(error_info("internal", "the translator ended without a terminal event"))
-        return batch
+    async def _from_actors(self) -> Sequence[Event]:
+        assert self._translation is not None
+        batch = await self._translation.next_batch()
+        return batch if batch is not None else self._no_terminal()
+
+    def _no_terminal(self) -> Sequence[Event]:
+        """A translator always ends with a terminal; this guards a faulty one."""
+        assert self._translator is not None
+        return self._translator.fail(error_info("internal", "the translator ended without a terminal event"))
 
     async def _open(self) -> Sequence[Event]:
         self._translator = translator = self._plan.translator()
@@ -124,7 +158,7 @@ class Delivery:
         except HeadwaterError as error:
             self._log.cause(error)
             return translator.fail(error.info)
-        self._events = self._stages(attempt, request, translator)
+        self._start_reading(attempt, translator)
         return ()
 
     async def _refusal(self, attempt: Attempt) -> ErrorInfo:
@@ -133,16 +167,16 @@ class Delivery:
         info = self._plan.adapter.read_error(response.status, response.headers, await attempt.error_body())
         return info.with_(phase="headers", request_id=info.request_id or self._response.request_id)
 
-    def _stages(self, attempt: Attempt, request: HttpRequest, translator: Translator) -> Source[Event]:
+    def _start_reading(self, attempt: Attempt, translator: Translator) -> None:
+        """Put parser and translator behind the attempt's bytes: fused, or as two actors."""
         assert attempt.response is not None
         headers = attempt.response.headers
         framing = Framing(self._plan.adapter.format, headers.get("content-type", ""), headers.get("content-encoding", ""), self._plan.max_frame)
         if self._group is None:
-            return Fused(attempt, Reading(framing, translator))
-        parser = Actor(attempt, framing, "headwater.parser").start(self._group)
-        translation = Actor(parser, translator, "headwater.translator").start(self._group)
-        self._actors = [translation, parser]
-        return translation
+            self._reading = Reading(framing, translator)
+            return
+        self._parser = Actor(attempt, framing, "headwater.parser")
+        self._translation = Actor(self._parser.start(self._group), translator, "headwater.translator").start(self._group)
 
     def _read_headers(self, status: int, headers: Mapping[str, str]) -> None:
         self._response.headers = {name: value for name, value in headers.items() if name.startswith(KEPT_HEADERS)}
@@ -154,18 +188,22 @@ class Delivery:
         """Tell the deadlines what this batch means: progress, or nothing but usage to come."""
         translator = self._translator
         assert translator is not None
-        if translator.progress != self._progress:
-            self._progress = translator.progress
-            self._deadlines.progress()
-        if any(type(event) not in NO_PROGRESS for event in reversed(batch)):
+        if batch and (type(batch[-1]) not in NO_PROGRESS or any(type(event) not in NO_PROGRESS for event in batch)):
             self._deadlines.progress()
             timing = self._response.timing
             timing.last_content = self._clock() - self._started
             if timing.first_content is None:
                 timing.first_content = timing.last_content
+        elif translator.progress != self._progress:
+            self._deadlines.progress()
+        self._progress = translator.progress
         if translator.settled and not self._settled:
             self._settled = True
             self._deadlines.arm("grace", self._clock())
+
+    def _measured(self, failed: StreamFailed) -> StreamFailed:
+        received = self._attempt.received if self._attempt is not None else 0
+        return measured(failed, self._sent, received, self._response.request_id)
 
     def _nothing_came(self, batch: Sequence[Event]) -> bool:
         return type(batch[-1]) is StreamFailed and all(type(event) in NO_PROGRESS for event in batch[:-1])
@@ -179,7 +217,7 @@ class Delivery:
         await self.aclose()
         self._deadlines.fired = None
         self.failed_attempts.append(error)
-        self._attempt = self._translator = self._events = None
+        self._attempt = self._translator = self._reading = None
         self._log.retried(error, failed, wait)
         await anyio.sleep(wait)
         self._response.attempts = failed + 1
@@ -191,10 +229,6 @@ class Delivery:
             assert self._translator is not None
             self._response.diagnostics = self._translator.diagnostics
 
-    def _end(self) -> None:
-        self.over = True
-        self._response.timing.end = self._clock() - self._started
-
 
 class Reading:
     """Framing and translator fused: bytes in, events out."""
@@ -203,10 +237,8 @@ class Reading:
         self._framing = framing
         self._translator = translator
 
-    def feed(self, batch: Sequence[bytes | Fault], /) -> Sequence[Event]:
-        """The events of these bytes."""
-        return self._translator.feed(self._framing.feed(batch))
-
-    def finish(self) -> Sequence[Event]:
-        """The bytes have ended."""
+    def feed(self, batch: Sequence[bytes | Fault] | None, /) -> Sequence[Event]:
+        """The events of these bytes; None says that the bytes have ended."""
+        if batch is not None:
+            return self._translator.feed(self._framing.feed(batch))
         return [*self._translator.feed(self._framing.finish()), *self._translator.finish()]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVarTuple
 
 import anyio
 from anyio.abc import TaskGroup
@@ -25,6 +25,7 @@ from headwater_providers.resolve import Registries
 if TYPE_CHECKING:
     import ssl
 
+Args = TypeVarTuple("Args")
 TOPOLOGIES: tuple[Topology, ...] = ("fused", "fan-out", "staged")
 
 
@@ -126,7 +127,7 @@ class Engine:
         )
         started = self.clock()
         response = Response()
-        response.provider, response.protocol = target.provider, target.protocol
+        response.provider, response.protocol, response.requested_model = target.provider, target.protocol, target.model
         deadlines = Deadlines(timeouts or request.timeouts or self._timeouts, started)
         log = StreamLog(self._log, target.provider, target.model)
         staged = group if topology == "staged" else None
@@ -161,7 +162,7 @@ class Engine:
             raise ConfigurationError("the engine is not running: use it inside `async with Engine() as engine`")
         return self._group
 
-    def start_soon(self, function: Callable[..., Awaitable[object]], *args: object, name: str | None = None) -> None:
+    def start_soon(self, function: Callable[[*Args], Coroutine[object, object, object]], *args: *Args, name: str | None = None) -> None:
         """Run a coroutine function in the engine's task group. It must not raise."""
         self.group.start_soon(function, *args, name=name)
 

@@ -64,7 +64,9 @@ class Subscription:
                 self._hub.took(self)
                 return batch
             if self.mailbox.lagged:
-                raise SubscriberLagged(f"this listener fell more than {self.mailbox.buffer} events behind: read faster, or subscribe with policy 'coalesce'")
+                raise SubscriberLagged(
+                    f"this listener fell more than {self.mailbox.buffer} events behind: read faster, or subscribe with policy 'coalesce'"
+                )
             if self._closed or self._hub.over:
                 raise StopAsyncIteration
             self.wake = anyio.Event()
@@ -167,7 +169,9 @@ class Hub:
     def _so_far(self) -> list[Sequence[Event]]:
         if self._replay:
             if self._replayed is None:
-                raise SubscriptionError(f"the stream is longer than its replay bound of {self._replay} bytes: subscribe earlier, raise the bound, or leave replay off for a merged start")
+                raise SubscriptionError(
+                    f"the stream is longer than its replay bound of {self._replay} bytes: subscribe earlier, raise the bound, or leave replay off"
+                )
             return list(self._replayed)
         events = catch_up(self._aggregator.response)
         if self._terminal is not None:

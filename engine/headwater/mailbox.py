@@ -28,7 +28,7 @@ _DELTAS: dict[type, str] = {TextDelta: "text", ReasoningDelta: "text", RefusalDe
 
 
 class SubscriberStats(Struct):
-    """Counts of one subscriber: events `delivered` to it, deltas `merged` into others, `most_waiting` events at once, `blocked` seconds of the source."""
+    """One subscriber: events `delivered`, deltas `merged` into others, `most_waiting` events at once, seconds for which it `blocked` the source."""
 
     delivered: int = 0
     merged: int = 0

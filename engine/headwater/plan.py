@@ -40,9 +40,10 @@ class Plan:
         self._raw = raw
         self._on_request = on_request
         self._built: HttpRequest | None = None
-        if not callable(target.api_key):
-            built = adapter.build(request, target, target.api_key)
-            self._built = built if target.launcher is None else None  # without an address it was built for the check alone
+        key = target.api_key
+        built = adapter.build(request, target, None if callable(key) else key)
+        if not callable(key) and target.launcher is None:  # else it was built for the check alone
+            self._built = built
 
     def translator(self) -> Translator:
         """A fresh translator for one attempt."""

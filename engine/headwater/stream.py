@@ -79,7 +79,6 @@ class Stream:
         self._main: Subscription | None = None
         self._pump_scope = anyio.CancelScope()
         self._pump_done: anyio.Event | None = None
-        self._returned: float | None = None  # when the last batch went to the consumer
         self._entered = self._closed = False
 
     async def __aenter__(self) -> Self:
@@ -87,7 +86,7 @@ class Stream:
             raise HeadwaterError("a stream can be entered once: ask the engine for another one")
         self._entered = True
         self._engine.opened(self)
-        self._source = Ending(self._chain(), self._aggregator, self._log)
+        self._source = self._chain()
         self._log.started()
         if self._topology != "fused":
             self._start_pump()
@@ -102,7 +101,7 @@ class Stream:
     async def __anext__(self) -> Event:
         for event in self._ready:  # an iterator over the events of the last read: it goes on where it stopped
             return event
-        batch = await self._pull()
+        batch = await (self._source.next_batch() if self._hub is None and self._source is not None else self._pull())
         if batch is None:
             raise StopAsyncIteration
         self._ready = iter(batch)
@@ -154,6 +153,9 @@ class Stream:
         if self._closed:
             return
         self._closed = True
+        if self._hub is None and not self._actors and self._delivery.close_nowait():
+            self._engine.closed(self)
+            return
         with anyio.move_on_after(CLOSE_TIME, shield=True):
             if self._pump_done is not None:
                 self._pump_scope.cancel()
@@ -178,12 +180,7 @@ class Stream:
             return await self._main.next_batch()
         if self._source is None:
             raise HeadwaterError("read a stream inside its block: async with engine.stream(...) as stream")
-        clock = self._engine.clock
-        if self._returned is not None:
-            self.response.timing.consumer += clock() - self._returned
-        batch = await self._source.next_batch()
-        self._returned = clock()
-        return batch
+        return await self._source.next_batch()
 
     def _chain(self) -> Source[Event]:
         """The stages behind the delivery: one's own first, the aggregator last. Synchronous ones are fused; an async one gets an actor."""
@@ -195,7 +192,9 @@ class Stream:
                 assert isinstance(stage, Stage)
                 chain = Fused(chain, stage)
         folding = Folding(self._aggregator)
-        return self._actor(chain, folding, "headwater.aggregator") if self._topology == "staged" else Fused(chain, folding)
+        if self._topology == "staged":
+            return Ending(self._actor(chain, folding, "headwater.aggregator"), None, self._aggregator, self._log)
+        return Ending(chain, folding, self._aggregator, self._log)
 
     def _actor(self, source: Source[Event], stage: AnyStage, name: str) -> Source[Event]:
         actor: Actor[Event, Event] = Actor(source, stage, name)
@@ -260,7 +259,6 @@ class Folding:
 
     def __init__(self, aggregator: Aggregator) -> None:
         self._aggregator = aggregator
-        self.done = False
 
     def feed(self, batch: Sequence[Event], /) -> Sequence[Event]:
         """Fold the batch and pass it on."""
@@ -277,10 +275,11 @@ class Folding:
 
 
 class Ending:
-    """The last link: whatever happens in the chain, a terminal event comes, once, and nothing after it."""
+    """The last link: whatever happens in the chain, a terminal event comes, once, and nothing after it. Folds, unless an actor did."""
 
-    def __init__(self, source: Source[Event], aggregator: Aggregator, log: StreamLog) -> None:
+    def __init__(self, source: Source[Event], folding: Folding | None, aggregator: Aggregator, log: StreamLog) -> None:
         self._source = source
+        self._folding = folding
         self._aggregator = aggregator
         self._log = log
         self._events = 0
@@ -292,6 +291,8 @@ class Ending:
             return None
         try:
             batch = await self._source.next_batch()
+            if self._folding is not None:
+                batch = self._folding.feed(batch) if batch is not None else self._folding.finish()
         except Exception as error:
             self._log.cause(error if isinstance(error, HeadwaterError) else HeadwaterError(str(error)))
             batch = self._aggregator.abort(_internal(error))

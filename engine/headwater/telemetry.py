@@ -56,7 +56,15 @@ class StreamLog:
     def retried(self, error: ErrorInfo, attempt: int, wait: float) -> None:
         """An attempt failed and is made again."""
         if self._log is not None:
-            self._log.info("headwater.stream.retried", provider=self._provider, model=self._model, attempt=attempt, wait=round(wait, 3), kind=error.kind, status=error.status)
+            self._log.info(
+                "headwater.stream.retried",
+                provider=self._provider,
+                model=self._model,
+                attempt=attempt,
+                wait=round(wait, 3),
+                kind=error.kind,
+                status=error.status,
+            )
 
     def finished(self, response: Response, events: int) -> None:
         """The stream is over."""
@@ -64,6 +72,22 @@ class StreamLog:
             return
         error = response.error
         if error is None:
-            self._log.debug("headwater.stream.finished", provider=self._provider, model=self._model, reason=response.finish_reason, events=events, seconds=response.timing.end)
+            self._log.debug(
+                "headwater.stream.finished",
+                provider=self._provider,
+                model=self._model,
+                reason=response.finish_reason,
+                events=events,
+                seconds=response.timing.end,
+            )
         else:
-            self._log.warning("headwater.stream.failed", provider=self._provider, model=self._model, kind=error.kind, status=error.status, deadline=error.deadline, phase=error.phase, request_id=error.request_id)
+            self._log.warning(
+                "headwater.stream.failed",
+                provider=self._provider,
+                model=self._model,
+                kind=error.kind,
+                status=error.status,
+                deadline=error.deadline,
+                phase=error.phase,
+                request_id=error.request_id,
+            )

@@ -40,8 +40,12 @@ def configured_names(spec: ProviderSpec, override: ProviderOverride, env: Mappin
     return [name for name in spec.env_keys if first_set((name,), override, env)]
 
 
-def find_key(given: Secret | KeyProvider | None, spec: ProviderSpec | None, override: ProviderOverride, env: Mapping[str, str]) -> Secret | KeyProvider | None:
-    """The key for a request: given with it, overridden, or from the variables; None if there is none."""
+def find_key(
+    given: Secret | str | KeyProvider | None, spec: ProviderSpec | None, override: ProviderOverride, env: Mapping[str, str]
+) -> Secret | KeyProvider | None:
+    """The key for a request: given with it, overridden, or from the variables; None if there is none. White space is no key."""
+    if isinstance(given, str):
+        given = Secret(given)
     if given is not None and not (isinstance(given, Secret) and not given.reveal().strip()):
         return given
     if override.api_key is not None:

@@ -22,7 +22,7 @@ from headwater_providers.adapter import Adapter, Target
 from headwater_providers.adapters import AdapterRegistry
 from headwater_providers.credentials import AuthStatus, auth_status, find_key, first_set, missing_key
 from headwater_providers.models import ModelRegistry
-from headwater_providers.vendors import NO_OVERRIDE, ProviderOverride, ProviderRegistry, ProviderSpec
+from headwater_providers.vendors import ProviderOverride, ProviderRegistry, ProviderSpec
 
 CUSTOM = "custom"  # the provider of a model that is given by nothing but an address
 DEFAULT_PROTOCOL = "openai-chat"
@@ -153,15 +153,16 @@ class Registries:
             homes = self._homes[name] = [spec.id for spec in self.providers.serving(name)]
         if len(homes) == 1:
             return homes[0]
-        if homes:
-            raise ConfigurationError(f"the model name {name!r} is ambiguous, several providers serve it: write {' or '.join(f'{home}/{name}' for home in homes)}")
         head, slash, _ = name.partition("/")
-        if slash:
-            raise ConfigurationError(
-                f"unknown model {name!r}: no provider is called {head!r}{self.providers.suggestion(head)}; write provider/{name}, or give base_url="
-            )
+        close = self.providers.suggestion(head) if slash else ""
+        if homes:
+            forms = " or ".join(f"{home}/{name}" for home in homes)
+            raise ConfigurationError(f"the model name {name!r} is ambiguous, several providers serve such names: write {forms}{close}")
         known = ", ".join(spec.id for spec in self.providers.list()) or "none"
-        raise ConfigurationError(f"unknown model {name!r}: no provider is known for it; write provider/{name} (providers: {known}), or give base_url=")
+        if slash:
+            raise ConfigurationError(f"unknown model {name!r}: no provider is called {head!r}{close}; give base_url=, or use one of {known}")
+        close = self.providers.close_names(name)
+        raise ConfigurationError(f"unknown model {name!r}{close}: write provider/{name} or give base_url=; the providers are {known}")
 
     def _route(self, model: Model) -> _Route:
         assert model.provider is not None
@@ -171,7 +172,8 @@ class Registries:
         protocol = model.protocol or (spec.protocol if spec is not None else DEFAULT_PROTOCOL)
         given = model.base_url if model.base_url and model.base_url.strip() else override.base_url
         if spec is None and given is None:
-            raise ConfigurationError(f"unknown provider {provider!r}{self.providers.suggestion(provider)}: give its address with Model(base_url=...), or register it")
+            close = self.providers.suggestion(provider)
+            raise ConfigurationError(f"unknown provider {provider!r}{close}: give its address with Model(base_url=...), or register it")
         endpoint = spec.endpoint(protocol) if spec is not None else None
         base_path = spec.base_path if spec is not None else ""
         base_url = given if given is not None else endpoint.base_url if endpoint is not None else None
@@ -184,6 +186,8 @@ class Registries:
     def _dialect(self, spec: ProviderSpec | None, protocol: str, model: str, given: str | None) -> object:
         """The flags: those of the vendor whose address was given, else the provider's own."""
         at = self.providers.at(given) if given else None
+        if spec is not None and not spec.hosts:
+            at = None  # a variant of a vendor, or a server of one's own: its flags are meant
         teller = at if at is not None and at.protocol == protocol else spec
         return self.adapters.get(protocol).dialect(teller.flags(protocol, model) if teller is not None else {})
 
@@ -227,4 +231,4 @@ def resolve(model: Model | str, registries: Registries | None = None) -> Target:
     return registries.resolve(model)
 
 
-__all__ = ["CUSTOM", "DEFAULT_PROTOCOL", "NO_OVERRIDE", "Registries", "resolve"]
+__all__ = ["CUSTOM", "DEFAULT_PROTOCOL", "Registries", "resolve"]

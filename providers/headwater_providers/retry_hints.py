@@ -19,7 +19,8 @@ _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:d|h|ms|m|us|µs|ns|s))+")
 _PIECE = re.compile(r"(\d+(?:\.\d+)?)(d|h|ms|m|us|µs|ns|s)")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _IN_WORDS = re.compile(
-    r"(?:try again|retry|retrying|wait)(?: after| in| for)?\s+(?:about )?(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|sec|secs|seconds?|m|min|minutes?|h|hours?)\b((?:\d+(?:\.\d+)?(?:ms|s|m))*)",
+    r"(?:try again|retry|retrying|wait)(?: after| in| for)?\s+(?:about )?"
+    r"(?:((?:\d+(?:\.\d+)?(?:h|ms|m|s))+)\b|(\d+(?:\.\d+)?)\s*(milliseconds?|sec|secs|seconds?|min|mins|minutes?|hours?)\b)",
     re.IGNORECASE,
 )
 _EPOCH = 1_000_000_000  # a plain number above it is a moment, not a wait of thirty years
@@ -130,6 +131,8 @@ def _in_words(message: str) -> float | None:
     match = _IN_WORDS.search(message)
     if match is None:
         return None
-    number, word, rest = match.groups()
-    unit = "ms" if word.lower().startswith(("ms", "milli")) else word[0].lower()
-    return float(number) * _UNITS[unit] + _sum_pieces(rest)
+    short, number, word = match.groups()
+    if short:
+        return _sum_pieces(short.lower())
+    unit = "ms" if word.lower().startswith("milli") else word[0].lower()
+    return float(number) * _UNITS[unit]

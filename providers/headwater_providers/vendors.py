@@ -127,7 +127,7 @@ class ProviderRegistry:
             raise ConfigurationError("the provider is None")
         names = {name.lower() for name in (spec.id, *spec.aliases)}
         with self._lock:
-            taken = sorted(name for name in names if self._names.get(name, spec.id) != spec.id or (name == spec.id.lower() and spec.id in self._specs))
+            taken = sorted(name for name in names if name in self._names)
             if taken and not replace:
                 raise ConfigurationError(f"a provider called {taken[0]!r} is already registered: pass replace=True to take its place")
             kept = {name: id for name, id in self._names.items() if id != spec.id}
@@ -165,6 +165,12 @@ class ProviderRegistry:
     def suggestion(self, provider: str) -> str:
         """Close names for one that is not known, as the end of a sentence."""
         return suggestion(provider.lower(), self._names)
+
+    def close_names(self, model: str) -> str:
+        """How names begin that this one may have been meant for, as the end of a sentence."""
+        head = re.split(r"[-_.\d]", model, maxsplit=1)[0].lower()
+        words = {word.lower() for spec in self.list() for pattern in spec.models for word in re.findall(r"[A-Za-z]{3,}", pattern)}
+        return suggestion(head, sorted(words))
 
     def override_of(self, provider: str) -> ProviderOverride:
         """The override of a vendor; one that overrides nothing where none was set."""

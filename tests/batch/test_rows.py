@@ -47,8 +47,8 @@ def test_messages_row() -> None:
 
 def test_openai_line() -> None:
     """OpenAI's batch line: its id is the custom_id, its body is the request, how it is sent is not its business."""
-    line = b'{"custom_id": "r1", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "m", "messages": [{"role": "user", "content": "hi"}], "seed": 3, "stream": true}}'
-    row = only(line)
+    body = b'{"model": "m", "messages": [{"role": "user", "content": "hi"}], "seed": 3, "stream": true}'
+    row = only(b'{"custom_id": "r1", "method": "POST", "url": "/v1/chat/completions", "body": ' + body + b"}")
     assert row == Row(index=0, line=1, id="r1", form="openai", request=Request(model="m", messages=(Message("user", "hi"),), seed=3))
 
 
@@ -74,8 +74,11 @@ def test_bom_crlf_blank_and_bad_lines() -> None:
         (b'{"prompt": "a", "system": []}', 'line 1: "system" is an array; give a string'),
         (b'{"custom_id": "x", "body": 1}', 'line 1: "body" is a number; a batch line has an object there'),
         (b'{"body": {}}', 'line 1: a batch line needs a "custom_id"'),
-        (b'{"custom_id": "x", "method": "GET", "body": {}}', "line 1: \"method\" is 'GET'; a batch line has \"POST\""),
-        (b'{"custom_id": "x", "url": "/v1/embeddings", "body": {}}', "line 1: \"url\" is '/v1/embeddings'; only /v1/chat/completions lines can be run"),
+        (b'{"custom_id": "x", "method": "GET", "body": {}}', 'line 1: "method" is \'GET\'; a batch line has "POST"'),
+        (
+            b'{"custom_id": "x", "url": "/v1/embeddings", "body": {}}',
+            "line 1: \"url\" is '/v1/embeddings'; only /v1/chat/completions lines can be run",
+        ),
     ],
 )
 def test_rows_that_cannot_be_run(line: bytes, said: str) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from helpers import Fixture, every_split, fixtures, plain_events
 
 import headwater
+from helpers import Fixture, every_split, fixtures, plain_events
 
-LONG = 3000  # bytes; longer bodies are not cut in two at every place
+LONG = 2000  # bytes; longer bodies are not cut in two at every place
 FIXTURES = fixtures("openai-chat")
 
 

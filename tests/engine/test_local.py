@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from headwater.local import LocalOptions, LocalServer, ensure_local, stop_local
-from headwater.local.weights import GET_WEIGHTS, find_weights, usable_cores
+from headwater.local.weights import GET_WEIGHTS, MAX_THREADS, default_threads, find_weights
 from headwater_codecs.neutral import ConfigurationError, TransportError
 
 START = 60.0  # seconds: the model loads in one, but the machine may be busy
@@ -293,11 +293,18 @@ def test_the_log_goes_where_it_is_told(tmp_path: Path) -> None:
 
 
 def test_options_come_from_the_environment() -> None:
-    """Every variable sets its option; nothing set means the defaults, with all cores."""
+    """Every variable sets its option; nothing set means the defaults."""
     env = {"HEADWATER_LOCAL_PARALLEL": "8", "HEADWATER_LOCAL_CTX": "2048", "HEADWATER_LOCAL_THREADS": "3", "HEADWATER_LOCAL_LOG": "x.log"}
     assert LocalOptions.from_env(env) == LocalOptions(n_parallel=8, n_ctx=2048, n_threads=3, log="x.log")
     assert LocalOptions.from_env({"HEADWATER_LOCAL_THREADS": " "}) == LocalOptions()
-    assert (LocalOptions().threads, LocalOptions(n_threads=3).threads) == (usable_cores(), 3)
+    assert (LocalOptions().threads, LocalOptions(n_threads=3).threads) == (default_threads(), 3)
+
+
+@pytest.mark.parametrize(("cores", "threads"), [(1, 1), (2, 1), (4, 3), (5, 4), (64, MAX_THREADS)])
+def test_one_core_is_left_to_others(cores: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model takes all cores but one, at least one and at most a few."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    assert default_threads() == threads
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "two", "1.5"])

@@ -98,13 +98,13 @@ class HeadwaterError(Exception):
 class ConfigurationError(HeadwaterError):
     """Something is wrong that no network can mend: a key, a model, a field, an option. Raised before a byte is sent."""
 
-    kind = "configuration"
+    kind: ErrorKind = "configuration"
 
 
 class TransportError(HeadwaterError):
     """The way to the provider failed."""
 
-    kind = "network"
+    kind: ErrorKind = "network"
 
 
 class NetworkError(TransportError):
@@ -114,79 +114,79 @@ class NetworkError(TransportError):
 class DeadlineExceeded(TransportError):
     """A deadline of `Timeouts` passed; `info.deadline` names it."""
 
-    kind = "timeout"
+    kind: ErrorKind = "timeout"
 
 
 class StreamAborted(TransportError):
     """The stream was given up on our side."""
 
-    kind = "aborted"
+    kind: ErrorKind = "aborted"
 
 
 class ProviderError(HeadwaterError):
     """The provider refused or failed, by its status or inside a stream."""
 
-    kind = "server"
+    kind: ErrorKind = "server"
 
 
 class AuthenticationError(ProviderError):
     """The key is missing, wrong or expired."""
 
-    kind = "auth"
+    kind: ErrorKind = "auth"
 
 
 class PermissionDeniedError(ProviderError):
     """The key is good but may not do this."""
 
-    kind = "permission"
+    kind: ErrorKind = "permission"
 
 
 class NotFoundError(ProviderError):
     """No such model or address."""
 
-    kind = "not_found"
+    kind: ErrorKind = "not_found"
 
 
 class InvalidRequestError(ProviderError):
     """The provider holds the request to be wrong."""
 
-    kind = "invalid_request"
+    kind: ErrorKind = "invalid_request"
 
 
 class ContextOverflowError(ProviderError):
     """The conversation is longer than the model's context window."""
 
-    kind = "context_overflow"
+    kind: ErrorKind = "context_overflow"
 
 
 class RateLimitError(ProviderError):
     """Too many requests or tokens; `info.retry_after` says how long to wait, if the provider did."""
 
-    kind = "rate_limit"
+    kind: ErrorKind = "rate_limit"
 
 
 class QuotaError(ProviderError):
     """The account has run out; waiting a little will not help."""
 
-    kind = "quota"
+    kind: ErrorKind = "quota"
 
 
 class OverloadedError(ProviderError):
     """The provider has no capacity at the moment."""
 
-    kind = "overloaded"
+    kind: ErrorKind = "overloaded"
 
 
 class ServerError(ProviderError):
     """The provider failed inside."""
 
-    kind = "server"
+    kind: ErrorKind = "server"
 
 
 class ProtocolError(HeadwaterError):
     """Bytes or events that break the rules."""
 
-    kind = "malformed"
+    kind: ErrorKind = "malformed"
 
 
 class MalformedError(ProtocolError):
@@ -200,13 +200,13 @@ class FrameTooLarge(MalformedError):
 class TruncatedError(ProtocolError):
     """The stream ended without what its protocol ends with."""
 
-    kind = "truncated"
+    kind: ErrorKind = "truncated"
 
 
 class LocalProtocolError(ProtocolError):
     """A translator or a stage of one's own sent an event at a moment when it is illegal."""
 
-    kind = "internal"
+    kind: ErrorKind = "internal"
 
 
 class SubscriptionError(HeadwaterError):

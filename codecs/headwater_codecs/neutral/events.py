@@ -21,7 +21,7 @@ class _Event(Struct, frozen=True, tag_field="type", omit_defaults=True):
     """Common settings: frozen, tagged with `type`."""
 
 
-class StreamStart(_Event, tag="stream_start"):
+class StreamStart(_Event, frozen=True, tag="stream_start"):
     """First, exactly once; held back until the attempt has content or ends. None where the provider has not said."""
 
     model: str | None = None
@@ -29,46 +29,46 @@ class StreamStart(_Event, tag="stream_start"):
     provider: str | None = None
 
 
-class _BlockStart(_Event):
+class _BlockStart(_Event, frozen=True):
     index: int
     choice: int = 0
     item_id: str | None = None
 
 
-class TextStart(_BlockStart, tag="text_start"):
+class TextStart(_BlockStart, frozen=True, tag="text_start"):
     """A block of answer text opens."""
 
 
-class ReasoningStart(_BlockStart, tag="reasoning_start"):
+class ReasoningStart(_BlockStart, frozen=True, tag="reasoning_start"):
     """A block of the model's reasoning opens."""
 
 
-class RefusalStart(_BlockStart, tag="refusal_start"):
+class RefusalStart(_BlockStart, frozen=True, tag="refusal_start"):
     """A block of refusal opens: neither text nor an error."""
 
 
-class TextDelta(_Event, tag="text_delta"):
+class TextDelta(_Event, frozen=True, tag="text_delta"):
     """A piece of text, never empty."""
 
     index: int
     text: str
 
 
-class ReasoningDelta(_Event, tag="reasoning_delta"):
+class ReasoningDelta(_Event, frozen=True, tag="reasoning_delta"):
     """A piece of reasoning, never empty."""
 
     index: int
     text: str
 
 
-class RefusalDelta(_Event, tag="refusal_delta"):
+class RefusalDelta(_Event, frozen=True, tag="refusal_delta"):
     """A piece of a refusal, never empty."""
 
     index: int
     text: str
 
 
-class TextEnd(_Event, tag="text_end"):
+class TextEnd(_Event, frozen=True, tag="text_end"):
     """The text block is closed. `signature` and `meta` are byte-exact, for replay."""
 
     index: int
@@ -77,7 +77,7 @@ class TextEnd(_Event, tag="text_end"):
     meta: Raw | None = None
 
 
-class ReasoningEnd(_Event, tag="reasoning_end"):
+class ReasoningEnd(_Event, frozen=True, tag="reasoning_end"):
     """The reasoning block is closed. `redacted` blocks have no text but `data`; `signature`, `data`, `meta` are opaque."""
 
     index: int
@@ -88,14 +88,14 @@ class ReasoningEnd(_Event, tag="reasoning_end"):
     meta: Raw | None = None
 
 
-class RefusalEnd(_Event, tag="refusal_end"):
+class RefusalEnd(_Event, frozen=True, tag="refusal_end"):
     """The refusal block is closed."""
 
     index: int
     complete: bool = True
 
 
-class ToolCallStart(_Event, tag="tool_call_start"):
+class ToolCallStart(_Event, frozen=True, tag="tool_call_start"):
     """A tool call opens; sent when its name is final. `id` is stable from here on (made up where the provider gives none)."""
 
     index: int
@@ -106,14 +106,14 @@ class ToolCallStart(_Event, tag="tool_call_start"):
     kind: CallKind = "function"
 
 
-class ToolCallDelta(_Event, tag="tool_call_delta"):
+class ToolCallDelta(_Event, frozen=True, tag="tool_call_delta"):
     """A *fragment* of the arguments' JSON (of the free text for a custom tool), never empty."""
 
     index: int
     arguments: str
 
 
-class ToolCallEnd(_Event, tag="tool_call_end"):
+class ToolCallEnd(_Event, frozen=True, tag="tool_call_end"):
     """The call is closed. With `complete=False` it must never be run."""
 
     index: int
@@ -122,7 +122,7 @@ class ToolCallEnd(_Event, tag="tool_call_end"):
     meta: Raw | None = None
 
 
-class OpaqueStart(_Event, tag="opaque_start"):
+class OpaqueStart(_Event, frozen=True, tag="opaque_start"):
     """An item of the provider that Headwater does not model opens: a search, an image, code."""
 
     index: int
@@ -131,7 +131,7 @@ class OpaqueStart(_Event, tag="opaque_start"):
     item_id: str | None = None
 
 
-class OpaqueEnd(_Event, tag="opaque_end"):
+class OpaqueEnd(_Event, frozen=True, tag="opaque_end"):
     """The item is closed; `raw` is its JSON, byte-exact, kept for replay."""
 
     index: int
@@ -139,7 +139,7 @@ class OpaqueEnd(_Event, tag="opaque_end"):
     raw: bytes = b""
 
 
-class Citation(_Event, tag="citation"):
+class Citation(_Event, frozen=True, tag="citation"):
     """A source for the block `index`."""
 
     index: int
@@ -151,13 +151,13 @@ class Citation(_Event, tag="citation"):
     raw: Raw | None = None
 
 
-class UsageUpdate(_Event, tag="usage_update"):
+class UsageUpdate(_Event, frozen=True, tag="usage_update"):
     """The merged usage so far."""
 
     usage: Usage
 
 
-class ChoiceEnd(_Event, tag="choice_end"):
+class ChoiceEnd(_Event, frozen=True, tag="choice_end"):
     """A choice is over: the unified reason, and the provider's own word."""
 
     choice: int
@@ -165,14 +165,14 @@ class ChoiceEnd(_Event, tag="choice_end"):
     raw_finish_reason: str | None = None
 
 
-class RawFrame(_Event, tag="raw_frame"):
+class RawFrame(_Event, frozen=True, tag="raw_frame"):
     """One frame as it came, before its events; only with `raw=True`."""
 
     data: bytes
     event: str = ""
 
 
-class Finish(_Event, tag="finish"):
+class Finish(_Event, frozen=True, tag="finish"):
     """Terminal: the stream ended as its protocol says a stream ends well."""
 
     finish_reason: FinishReason
@@ -181,7 +181,7 @@ class Finish(_Event, tag="finish"):
     detail: str | None = None
 
 
-class StreamFailed(_Event, tag="stream_failed"):
+class StreamFailed(_Event, frozen=True, tag="stream_failed"):
     """Terminal: the stream did not end well. What came before stays readable."""
 
     error: ErrorInfo

@@ -263,7 +263,9 @@ def assistant(*content: str | Part) -> Message:
     return Message("assistant", _content(content))
 
 
-def tool_result(id: str, content: str | Sequence[TextPart | ImagePart | FilePart] = "", *, name: str | None = None, is_error: bool = False) -> Message:
+def tool_result(
+    id: str, content: str | Sequence[TextPart | ImagePart | FilePart] = "", *, name: str | None = None, is_error: bool = False
+) -> Message:
     """The answer to the tool call `id`, as a message of its own."""
     return Message("tool", (ToolResultPart(id, content if isinstance(content, str) else tuple(content), name, is_error),))
 

@@ -68,7 +68,25 @@ class ToolCall(Struct, frozen=True, omit_defaults=True):
 class Block:
     """One block of an answer. `kind` says which of the fields mean something."""
 
-    __slots__ = ("arguments_kind", "choice", "citations", "closed", "complete", "data", "fragments", "id", "index", "item_id", "kind", "meta", "name", "opaque_kind", "raw", "redacted", "signature")
+    __slots__ = (
+        "arguments_kind",
+        "choice",
+        "citations",
+        "closed",
+        "complete",
+        "data",
+        "fragments",
+        "id",
+        "index",
+        "item_id",
+        "kind",
+        "meta",
+        "name",
+        "opaque_kind",
+        "raw",
+        "redacted",
+        "signature",
+    )
 
     def __init__(self, kind: BlockKind, index: int, choice: int, item_id: str | None = None) -> None:
         self.kind: BlockKind = kind
@@ -149,14 +167,30 @@ class Choice:
 class Response:
     """The answer as far as it was received. The per-choice fields are those of choice 0; all are in `choices`."""
 
-    __slots__ = ("_choices", "attempts", "detail", "diagnostics", "error", "headers", "model", "protocol", "provider", "request_id", "response_id", "timing", "usage")
+    __slots__ = (
+        "_choices",
+        "attempts",
+        "detail",
+        "diagnostics",
+        "error",
+        "headers",
+        "model",
+        "protocol",
+        "provider",
+        "request_id",
+        "requested_model",
+        "response_id",
+        "timing",
+        "usage",
+    )
 
     def __init__(self) -> None:
         self._choices: list[Choice] = []
         self.detail: str | None = None
         self.usage: Usage | None = None
         self.error: ErrorInfo | None = None
-        self.model: str | None = None
+        self.model: str | None = None  # the provider's own name for it
+        self.requested_model: str | None = None
         self.provider: str | None = None
         self.protocol: str | None = None
         self.response_id: str | None = None
@@ -232,7 +266,12 @@ class Response:
             return exception_for(self.error, self)
         if self.finish_reason == "error":
             said = self.detail or self.raw_finish_reason or "no reason given"
-            return exception_for(ErrorInfo("server", f"the provider ended the answer with an error: {said}", code=self.raw_finish_reason, phase="stream", retryable=True), self)
+            return exception_for(
+                ErrorInfo(
+                    "server", f"the provider ended the answer with an error: {said}", code=self.raw_finish_reason, phase="stream", retryable=True
+                ),
+                self,
+            )
         return None
 
     def message(self, choice: int = 0) -> Message:
@@ -248,7 +287,7 @@ class Response:
                 parts.append(OpaquePart(block.opaque_kind, block.raw))
             elif block.kind in ("text", "refusal") and block.text:
                 parts.append(TextPart(block.text, block.signature, block.meta))
-        return Message("assistant", tuple(parts), origin=Origin(self.provider, self.protocol, self.model))
+        return Message("assistant", tuple(parts), origin=Origin(self.provider, self.protocol, self.requested_model or self.model))
 
     def __repr__(self) -> str:
         return f"Response(text={self.text!r}, finish_reason={self.finish_reason!r}, error={self.error!r})"

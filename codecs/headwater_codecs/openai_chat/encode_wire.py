@@ -12,12 +12,16 @@ from headwater_codecs.neutral.usage import Usage
 
 
 class WrittenFunction(Struct, frozen=True, omit_defaults=True):
+    """A call's name and arguments, or a piece of them; `input` is a custom tool's text."""
+
     name: str | UnsetType = UNSET
     arguments: str | UnsetType = UNSET
     input: str | UnsetType = UNSET
 
 
 class WrittenCall(Struct, frozen=True, omit_defaults=True):
+    """One tool call, or a piece of one."""
+
     index: int | UnsetType = UNSET
     id: str | UnsetType = UNSET
     type: CallKind | UnsetType = UNSET
@@ -26,11 +30,15 @@ class WrittenCall(Struct, frozen=True, omit_defaults=True):
 
 
 class UrlCitation(Struct, frozen=True, omit_defaults=True):
+    """The address of a source."""
+
     url: str
     title: str | None = None
 
 
 class Annotation(Struct, frozen=True, tag="url_citation", tag_field="type"):
+    """A source of the text."""
+
     url_citation: UrlCitation
 
 
@@ -46,23 +54,31 @@ class WrittenDelta(Struct, frozen=True, omit_defaults=True):
 
 
 class WrittenChoice(Struct, frozen=True):
+    """One choice of a chunk; `finish_reason` is null until its last."""
+
     index: int
     delta: WrittenDelta
     finish_reason: str | None = None
 
 
 class MessageChoice(Struct, frozen=True):
+    """One choice of a whole answer."""
+
     index: int
     message: WrittenDelta
     finish_reason: str | None
 
 
 class InputDetails(Struct, frozen=True, omit_defaults=True):
+    """What part of the input was read from or written to a cache."""
+
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
 
 
 class OutputDetails(Struct, frozen=True, omit_defaults=True):
+    """What part of the output was reasoning."""
+
     reasoning_tokens: int | None = None
 
 
@@ -77,6 +93,8 @@ class WrittenUsage(Struct, frozen=True):
 
 
 class WrittenChunk(Struct, frozen=True):
+    """One event of a stream. Clients need every field."""
+
     id: str
     object: str
     created: int
@@ -86,6 +104,8 @@ class WrittenChunk(Struct, frozen=True):
 
 
 class Completion(Struct, frozen=True):
+    """A whole answer."""
+
     id: str
     object: str
     created: int
@@ -95,6 +115,8 @@ class Completion(Struct, frozen=True):
 
 
 class WrittenError(Struct, frozen=True):
+    """A failure; clients look for these four keys."""
+
     message: str
     type: str
     param: str | None
@@ -128,6 +150,7 @@ ERROR_CODES: dict[str, str] = {
 
 
 def written_finish_reason(reason: FinishReason, refused: bool) -> str:
+    """The wire's word for a reason; `refused`: the choice has a refusal of its own."""
     return "stop" if reason == "refusal" and refused else _FINISH_REASONS.get(reason, reason)
 
 
@@ -139,6 +162,7 @@ def written_call(index: int | UnsetType, id: str | UnsetType, name: str | UnsetT
 
 
 def written_usage(usage: Usage) -> WrittenUsage:
+    """The counts as this wire has them; the total only where both are known."""
     read, written = usage.input_tokens, usage.output_tokens
     cached = usage.cached_input_tokens is not None or usage.cache_write_tokens is not None
     return WrittenUsage(

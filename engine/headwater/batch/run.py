@@ -91,13 +91,16 @@ class Results:
 
 
 @asynccontextmanager
-async def process(engine: Streams, rows: Iterable[Row] | AsyncIterable[Row], *, concurrency: int = DEFAULT_CONCURRENCY) -> AsyncGenerator[Results]:
+async def process(
+    engine: Streams, rows: Iterable[Row] | AsyncIterable[Row], *, concurrency: int = DEFAULT_CONCURRENCY, fail_fast: bool = False
+) -> AsyncGenerator[Results]:
     """Open a batch over the rows: `async with process(engine, rows) as results: async for result in results: ...`.
 
-    Leaving the block cancels whatever still runs. Raises ConfigurationError for a concurrency below 1, and whatever reading the rows raises.
+    With `fail_fast` the first failure stops the batch. Leaving the block cancels whatever still runs.
+    Raises ConfigurationError for a concurrency below 1, and whatever reading the rows raises.
     """
     check_concurrency(concurrency)
-    pool = _Pool(engine)
+    pool = _Pool(engine, fail_fast)
     to_workers, from_feeder = anyio.create_memory_object_stream[Row](0)
     to_reader, inbox = anyio.create_memory_object_stream[Result](concurrency)
     async with open_task_group() as group:
@@ -120,12 +123,10 @@ async def run(
     concurrency: int = DEFAULT_CONCURRENCY,
     fail_fast: bool = False,
 ) -> Statistics:
-    """Run all rows, call `on_result` with each result, and return the statistics. With `fail_fast` the first failure stops the batch."""
-    async with process(engine, rows, concurrency=concurrency) as results:
+    """Run all rows as `process` does, call `on_result` with each result, and return the statistics."""
+    async with process(engine, rows, concurrency=concurrency, fail_fast=fail_fast) as results:
         async for result in results:
             on_result(result)
-            if fail_fast and not result.ok:
-                results.stop(f"another row failed (line {result.row.line})")
         return results.statistics
 
 
@@ -138,8 +139,9 @@ def check_concurrency(concurrency: int) -> None:
 class _Pool:
     """The feeder and the workers of one batch. Each owns, and closes, the channel ends it was given."""
 
-    def __init__(self, engine: Streams) -> None:
+    def __init__(self, engine: Streams, fail_fast: bool) -> None:
         self._engine = engine
+        self._fail_fast = fail_fast
         self._stopped: str | None = None
         self._feeding = anyio.CancelScope()
         self._in_flight: set[anyio.CancelScope] = set()
@@ -166,7 +168,10 @@ class _Pool:
             async for row in inbox:
                 if self._stopped is not None:
                     return
-                await outbox.send(await self._answer(row))
+                result = await self._answer(row)
+                if self._fail_fast and not result.ok:
+                    self.stop(f"stopped because line {row.line} failed")  # here and now, so that no row starts before somebody reads the result
+                await outbox.send(result)
 
     async def _answer(self, row: Row) -> Result:
         if row.request is None:

@@ -16,7 +16,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line and exit: 0 done, 1 something failed, 2 wrong use or configuration, 130 stopped by Ctrl-C."""
-    missing = [name for name in _NEEDED if find_spec(name) is None]
+    missing = [name for name in _NEEDED if not _installed(name)]
     if missing:
         sys.stderr.write(f"headwater: the command line needs {' and '.join(missing)}, which its extra brings: pip install 'headwater[cli]'\n")
         raise SystemExit(2)
@@ -26,3 +26,10 @@ def main() -> None:
         app(prog_name="headwater")
     except KeyboardInterrupt:  # before or after the part that handles it
         raise SystemExit(130) from None
+
+
+def _installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ValueError:  # switched off in `sys.modules`
+        return False

@@ -14,7 +14,6 @@ from headwater.batch import (
     Defaults,
     InputFile,
     OutputFile,
-    Results,
     Row,
     RowReader,
     Statistics,
@@ -69,23 +68,17 @@ async def answer_all(lines: InputFile, records: OutputFile, options: Options) ->
     async with (
         interrupt.watch(),
         options.engine(BATCH_TIMEOUTS) as engine,
-        process(engine, _rows(lines, options), concurrency=options.concurrency) as results,
+        process(engine, _rows(lines, options), concurrency=options.concurrency, fail_fast=options.fail_fast) as results,
     ):
         interrupt.on_first = partial(results.stop, "stopped by Ctrl-C")
         statistics = results.statistics
         async with shown(statistics, total):
-            await _write_all(results, records, options.fail_fast)
+            async for result in results:
+                records.write(record_line(result))
     _conclude(statistics, time.monotonic() - began, total, stopped=interrupt.exit_code is not None, as_json=options.as_json)
     if interrupt.exit_code is not None:
         return interrupt.exit_code
     return FAILED if statistics.failed else DONE
-
-
-async def _write_all(results: Results, records: OutputFile, fail_fast: bool) -> None:
-    async for result in results:
-        records.write(record_line(result))
-        if fail_fast and not result.ok:
-            results.stop(f"stopped because line {result.row.line} failed")
 
 
 def _rows(lines: InputFile, options: Options) -> Iterable[Row] | AsyncIterable[Row]:

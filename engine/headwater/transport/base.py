@@ -27,7 +27,7 @@ class Trace:
         self.fresh = False  # asked for: a new connection, none from the pool
         self.reused = False  # the connection came from the pool: it may have died while idle
         self.first_byte = False  # something of the response was seen: the request must not be sent again silently
-        self.pool: float | None = None
+        self.pool: float | None = None  # the pool gave a connection, or leave to make one
         self.connected: float | None = None
         self.sent: float | None = None
         self.headers: float | None = None
@@ -43,7 +43,7 @@ class Trace:
         self.phase = "connect"
         self.fresh = True
         self.reused = self.first_byte = False
-        self.connected = self.sent = None
+        self.pool = self.connected = self.sent = None
 
     def got_headers(self) -> None:
         """The response's status and headers are there."""

@@ -34,6 +34,7 @@ class _Row(Struct, frozen=True):
     text: str
     retryable: bool = True
     specific: bool = False
+    phase: Phase | None = None  # where it happens, whatever was thought to be going on
 
 
 _TRUST = "its certificate is not trusted ({0}): pass ssl_context=, or name the authority in SSL_CERT_FILE"
@@ -61,7 +62,7 @@ _ROWS: dict[str, _Row] = {
     "httpx.UnsupportedProtocol": _Row("configuration", "the address is neither http:// nor https://"),
     "httpx.InvalidURL": _Row("configuration", "the address cannot be read"),
     "httpx.LocalProtocolError": _Row("configuration", "the request cannot be written as HTTP ({0})"),
-    "httpx.ProxyError": _Row("broken", "the proxy refused ({0})", specific=True),
+    "httpx.ProxyError": _Row("broken", "the proxy refused ({0})", retryable=False, specific=True, phase="connect"),
     "httpx.RemoteProtocolError": _Row("broken", "the server broke off ({0})"),
     "httpx.StreamError": _Row("broken", "connection closed"),
     "httpx.TransportError": _Row("broken", "connection broken"),
@@ -80,6 +81,7 @@ def foreign_error(error: BaseException, peer: str, phase: Phase, *, first_byte: 
     row, cause = _decide(error)
     if row is None or cause is None:
         return HeadwaterError(error_info("internal", f"{peer}: the client raised {type(error).__name__}", phase=phase))
+    phase = row.phase or phase
     said = f"{peer}: {row.text.format(_said(cause))}"
     if row.what == "broken":
         said = f"cannot connect to {said}" if phase == "connect" else said + _WHEN[phase]

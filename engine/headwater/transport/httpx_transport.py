@@ -12,7 +12,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Literal, Protocol, cast
 
@@ -32,6 +33,16 @@ IDLE = 15.0  # seconds an idle connection of our own client is kept
 Family = Literal["httpx", "httpx2"]
 
 
+class _Closable(Protocol):
+    async def aclose(self) -> None: ...
+
+
+class _Request(Protocol):
+    """What we use of an httpx request."""
+
+    stream: object
+
+
 class _Headers(Protocol):
     @property
     def raw(self) -> Sequence[tuple[bytes, bytes]]: ...
@@ -42,6 +53,10 @@ class _Response(Protocol):
 
     status_code: int
     headers: _Headers
+    is_stream_consumed: bool
+
+    @property
+    def content(self) -> bytes: ...
 
     def aiter_raw(self) -> AsyncIterator[bytes]: ...
 
@@ -53,9 +68,9 @@ class AsyncClient(Protocol):
 
     def build_request(
         self, method: str, url: str, *, content: bytes | None, headers: Sequence[tuple[str, str]], timeout: None, extensions: Mapping[str, object]
-    ) -> object: ...
+    ) -> _Request: ...
 
-    async def send(self, request: object, *, stream: bool, follow_redirects: bool) -> _Response: ...
+    async def send(self, request: _Request, *, stream: bool, follow_redirects: bool) -> _Response: ...
 
     async def aclose(self) -> None: ...
 
@@ -104,21 +119,22 @@ class HttpxTransport:
         check_headers(request)
         headers = [*request.headers, *(_IDENTITY if all(name.lower() != "accept-encoding" for name, _ in request.headers) else ())]
         client = self._client_for(trace.fresh)
-        trace.pool = trace.clock()
+        watch = _Watch(trace)
         try:
             built = client.build_request(
-                request.method,
-                request.url,
-                content=request.body or None,
-                headers=headers,
-                timeout=None,
-                extensions={"trace": _watch(trace)},
+                request.method, request.url, content=request.body or None, headers=headers, timeout=None, extensions={"trace": watch.step}
             )
+            if request.body:
+                built.stream = _body_class(type(built).__module__.partition(".")[0])(request.body)
             response = await client.send(built, stream=True, follow_redirects=False)
-        except Exception as error:
+        except BaseException as error:
+            await watch.close_unfinished()
+            if not isinstance(error, Exception):
+                raise
             mapped = foreign_error(error, address.peer, trace.phase, first_byte=trace.first_byte)
             raise mapped from (error if mapped is not error else error.__cause__)
         if trace.connected is None:  # a client whose transport tells nothing
+            trace.pool = trace.clock()
             trace.got_connection(reused=False)
         trace.got_headers()
         return HttpxResponse(response, address.peer)
@@ -184,28 +200,73 @@ class _ClientSettings:
         )
 
 
-def _watch(trace: Trace) -> Callable[[str, Mapping[str, object]], Awaitable[None]]:
-    """A `trace` extension: it learns whether the connection is new, and how far the request got.
+class _Watch:
+    """Follows one request through its `trace` extension: whether the connection is new, and how far the request got.
 
-    Through a proxy the same steps are seen twice, first for CONNECT: the second pass sets everything anew.
+    Through a proxy the same steps are seen twice, first for CONNECT: the second pass sets everything anew. A connection that is being
+    made is remembered, because httpcore drops it open when it is cancelled during the TLS handshake or right after it.
     """
-    new = False
 
-    async def watch(name: str, info: Mapping[str, object]) -> None:
-        nonlocal new
-        step = name.partition(".")[2]
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._new = False
+        self._unfinished: list[object] = []
+
+    async def step(self, name: str, info: Mapping[str, object]) -> None:
+        """The extension's callback."""
+        trace, step = self._trace, name.partition(".")[2]
+        if trace.pool is None:  # the first step: until here the client's pool let it wait
+            trace.pool = trace.clock()
         if step in ("connect_tcp.started", "start_tls.started"):
-            new = True
+            self._new = True
             trace.phase = "connect"
+        elif step in ("connect_tcp.complete", "start_tls.complete"):
+            self._unfinished.append(info.get("return_value"))
         elif step == "send_request_headers.started":
+            self._unfinished.clear()  # from here on httpcore closes it itself
             trace.first_byte = False
-            trace.got_connection(reused=not new)
+            trace.got_connection(reused=not self._new)
         elif step == "send_request_body.complete":
             trace.sent = trace.clock()
-        elif step == "receive_response_headers.complete":
-            trace.first_byte = True
 
-    return watch
+    async def close_unfinished(self) -> None:
+        """Close what was connected and never used."""
+        for stream in reversed(self._unfinished):
+            with anyio.move_on_after(CLOSE_TIME, shield=True):
+                await cast(_Closable, stream).aclose()
+
+
+class _Once:
+    """Gives one piece. A generator would do, if httpx closed the generators that it leaves half-way: trio complains about each."""
+
+    def __init__(self, piece: bytes) -> None:
+        self._piece: bytes | None = piece
+
+    def __aiter__(self) -> _Once:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._piece is None:
+            raise StopAsyncIteration
+        piece, self._piece = self._piece, None
+        return piece
+
+
+class _Body:
+    """The request's body, readable again and again."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __aiter__(self) -> _Once:
+        return _Once(self._data)
+
+
+@cache
+def _body_class(family: str) -> Callable[[bytes], object]:
+    """`_Body` as a class that this library accepts: it asks for a subclass of its own."""
+    base: type = importlib.import_module(family).AsyncByteStream
+    return type("_Body", (_Body, base), {})
 
 
 class HttpxResponse:
@@ -218,7 +279,12 @@ class HttpxResponse:
             name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
             self.headers[name] = f"{self.headers[name]}, {value}" if name in self.headers else value
         self._response = response
-        self._pieces = response.aiter_raw()
+        self._pieces: AsyncIterator[bytes]
+        if response.is_stream_consumed:  # by a hook of the caller's client, or made up by a mock: read, and decoded
+            self._pieces = _Once(response.content)
+            self.headers.pop("content-encoding", None)
+        else:
+            self._pieces = response.aiter_raw()
         self._peer = peer
         self._scope: anyio.CancelScope | None = None  # of the read that is waiting
         self._ended = False

@@ -73,12 +73,14 @@ _QUERY = "/%:@!$&'()*+,;=~-._?"
 
 
 def check_headers(request: HttpRequest) -> None:
-    """Refuse what would not stay one header: CR, LF and NUL in names and values, names that are no tokens. Raises ConfigurationError."""
+    """Refuse what would not stay one header: CR, LF and NUL, names that are no tokens, text that is not Latin-1. Raises ConfigurationError."""
     for name, value in request.headers:
         if not _TOKEN.fullmatch(name):
             raise ConfigurationError(f"{name[:40]!r} cannot be the name of a header")
         if "\r" in value or "\n" in value or "\0" in value:
             raise ConfigurationError(f"the value of header {name!r} holds a line break or NUL: take it out (is there one at the end of a key?)")
+        if not _is_latin(value):
+            raise ConfigurationError(f"the value of header {name!r} holds a character that HTTP cannot carry")
         if name.lower() == "transfer-encoding":
             raise ConfigurationError("header 'transfer-encoding' is the transport's: leave it out")
 
@@ -109,15 +111,15 @@ def request_bytes(request: HttpRequest, address: Address) -> bytes:
     try:
         return head.encode("latin-1") + b"\r\n\r\n" + request.body
     except UnicodeEncodeError:
-        wrong = next((name for name, value in request.headers if not _is_latin(value)), "?")
-        raise ConfigurationError(f"the value of header {wrong!r} holds a character that HTTP cannot carry") from None
+        check_headers(request)
+        raise ConfigurationError("the request's method or address holds a character that HTTP cannot carry") from None
 
 
 _KNOWN: set[str] = set()  # names seen to be good
 
 
 def _is_latin(value: str) -> bool:
-    return all(character <= "\xff" for character in value)
+    return value.isascii() or all(character <= "\xff" for character in value)
 
 
 class _AfterTheEnd(Exception):
@@ -180,7 +182,7 @@ class ResponseParser:
             raise self.fault
         if self.head_done:
             raise broken(f"{self.peer}: connection closed before the end of the body", "stream", first_byte=True)
-        raise broken(f"{self.peer}: connection closed before the end of the headers", "headers", first_byte=self._head_size > 0)
+        raise broken(f"{self.peer}: connection closed before the end of the headers", "headers", first_byte=self._barren > 0)
 
     def release(self) -> None:
         """Let go of the parser below, which refers back to this object."""

@@ -69,7 +69,9 @@ def _add_headers(headers: dict[str, str], more: Mapping[str, str]) -> None:
         if not _NAME.fullmatch(name):
             raise ConfigurationError(f"{name!r} is no name for a header")
         if not isinstance(value, str) or not _VALUE.fullmatch(value):
-            raise ConfigurationError(f"the value of the header {name!r} is no text that a header can carry (line breaks and control characters are not allowed)")
+            raise ConfigurationError(
+                f"the value of the header {name!r} is no text that a header can carry (line breaks and control characters are not allowed)"
+            )
         headers[name.lower()] = value
 
 

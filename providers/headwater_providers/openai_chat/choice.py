@@ -49,7 +49,8 @@ FINISH: dict[str, FinishReason] = {
     "network_error": "error",  # Z.ai
     "insufficient_system_resource": "error",  # DeepSeek
 }
-_PROSE = {"text": (TextStart, TextDelta), "reasoning": (ReasoningStart, ReasoningDelta), "refusal": (RefusalStart, RefusalDelta)}
+_STARTS: dict[str, type[TextStart | ReasoningStart | RefusalStart]] = {"text": TextStart, "reasoning": ReasoningStart, "refusal": RefusalStart}
+_DELTAS: dict[str, type[TextDelta | ReasoningDelta | RefusalDelta]] = {"text": TextDelta, "reasoning": ReasoningDelta, "refusal": RefusalDelta}
 
 
 class Notes(Protocol):
@@ -77,9 +78,10 @@ class ChoiceState:
         self._held: dict[str, str] = {}  # channel -> high surrogate whose other half has not come
         self._details = ReasoningDetails()
         self._fields_seen = False
+        self._refused = False
         self._streamed = False  # a delta brought content: a whole `message` is a repetition
         self._sources: list[Citation] = []
-        self._cited: set[str] = set()
+        self._cited: set[tuple[str, str | None, bytes]] = set()
         self._text_index: int | None = None
         self._audio: list[bytes] = []
         self._wrong: str | None = None
@@ -116,7 +118,9 @@ class ChoiceState:
         for source in sources:
             url = source if isinstance(source, str) else str(source.get("url") or "") if isinstance(source, dict) else ""
             title = source.get("title") if isinstance(source, dict) else None
-            self._citation(Citation(0, self.number, url=url, title=title if isinstance(title, str) else None, raw=msgspec.Raw(msgspec.json.encode(source))))
+            self._citation(
+                Citation(0, self.number, url=url, title=title if isinstance(title, str) else None, raw=msgspec.Raw(msgspec.json.encode(source)))
+            )
 
     def close(self) -> None:
         """Close every open block, in index order. Done at the finish reason, and once more at the end for what came after it."""
@@ -156,6 +160,8 @@ class ChoiceState:
             reason = "stop"
         elif reason == "stop" and any(map(self._calls.is_complete, self._calls.calls)):
             reason = "tool_calls"
+        elif reason == "stop" and self._refused:
+            reason = "refusal"
         return ChoiceEnd(self.number, reason, raw)
 
     @staticmethod
@@ -175,6 +181,7 @@ class ChoiceState:
             else:
                 self._parts(content)
         if delta.refusal:
+            self._refused = True
             self._prose("refusal", delta.refusal)
         for piece in delta.tool_calls or ():
             self._call(piece)
@@ -201,6 +208,7 @@ class ChoiceState:
             elif kind in ("text", "output_text", None):
                 self._prose("text", text_of(part))
             elif kind == "refusal" and isinstance(part, dict):
+                self._refused = True
                 self._prose("refusal", text_of(part.get("refusal")))
             else:
                 self._close_prose()
@@ -250,11 +258,11 @@ class ChoiceState:
         if self._kind != kind:
             self._open(kind)
         self._has_text = True
-        self._writer.out.append(_PROSE[kind][1](self._index, text))
+        self._writer.out.append(_DELTAS[kind](self._index, text))
 
     def _open(self, kind: str) -> None:
         self._close_prose()
-        self._index = self._writer.open(_PROSE[kind][0](self._writer.next_index, self.number))
+        self._index = self._writer.open(_STARTS[kind](self._writer.next_index, self.number))
         self._kind = kind
         self._has_text = False
         if kind == "text":
@@ -288,7 +296,7 @@ class ChoiceState:
         self._citation(Citation(0, self.number, str(note.get("type") or "url_citation"), text["url"], text["title"], text["content"], raw))
 
     def _citation(self, source: Citation) -> None:
-        key = f"{source.kind} {source.url} {bytes(source.raw) if source.kind != 'url' and source.raw is not None else ''}"
+        key = (source.kind, source.url, bytes(source.raw or b"") if source.kind != "url" else b"")
         if key in self._cited:
             return
         self._cited.add(key)

@@ -14,8 +14,11 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from headwater_codecs.neutral.errors import ConfigurationError
+from headwater_codecs.neutral.request import Request
 
-ThinkingFormat = Literal["openai", "deepseek", "xiaomi", "zai", "together", "qwen", "qwen-chat-template", "string-thinking", "ant-ling", "openrouter", "none"]
+ThinkingFormat = Literal[
+    "openai", "deepseek", "xiaomi", "zai", "together", "qwen", "qwen-chat-template", "string-thinking", "ant-ling", "openrouter", "none"
+]
 Auth = Literal["bearer", "api-key", "api-key-or-token", "none"]
 
 
@@ -78,6 +81,9 @@ def chat_dialect(overrides: Mapping[str, object], base: object = None) -> ChatDi
             meant = f": did you mean {' or '.join(close)}?" if close else f"; the flags are {', '.join(known)}"
             raise ConfigurationError(f"openai-chat has no dialect flag {name!r}{meant}")
     try:
-        return msgspec.convert({**asdict(base), **overrides}, ChatDialect)
+        dialect = msgspec.convert({**asdict(base), **overrides}, ChatDialect)
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"a dialect flag of openai-chat has the wrong type: {error}") from error
+    if unknown := set(dialect.unsupported).difference(Request.__struct_fields__):
+        raise ConfigurationError(f"the dialect flag `unsupported` names what is no field of Request: {', '.join(sorted(unknown))}")
+    return dialect

@@ -163,6 +163,7 @@ class MessageWriter:
         if not part.name.strip():
             raise ConfigurationError(f"{where}: the tool call {part.id} has no name")
         self._names[part.id] = part.name
+        self._cut.discard(part.id)
         if part.kind == "custom":
             return {"id": part.id, "type": "custom", "custom": {"name": part.name, "input": part.arguments}}
         return {"id": part.id, "type": "function", "function": {"name": part.name, "arguments": part.arguments if part.arguments.strip() else "{}"}}
@@ -219,7 +220,7 @@ def _merge(wire: Json, meta: Raw, where: str) -> None:
         earlier = wire.get(name)
         if isinstance(earlier, Raw) and bytes(earlier)[:1] == b"[" == bytes(value)[:1]:
             wire[name] = Raw(msgspec.json.encode([*_decode_list(earlier), *_decode_list(value)]))
-        elif value == b"null" and earlier is not None:
+        elif bytes(value) == b"null" and earlier is not None:
             continue
         else:
             wire[name] = value

@@ -1,4 +1,4 @@
-"""Servers that one runs oneself and that speak openai-chat: where they listen unless told otherwise. They need no key and know more sampler fields."""
+"""Servers that one runs oneself and that speak openai-chat: where they listen unless told otherwise. They need no key."""
 
 from __future__ import annotations
 

@@ -53,7 +53,11 @@ def build_body(request: Request, target: Target, dialect: ChatDialect) -> bytes:
 def build_fields(request: Request, target: Target, dialect: ChatDialect) -> Json:
     """The body as a dict."""
     check_fields(request, target.provider, dialect)
-    body: Json = {"model": target.model, "messages": MessageWriter(target, dialect, _thinks(request, dialect)).write(request.messages), "stream": True}
+    body: Json = {
+        "model": target.model,
+        "messages": MessageWriter(target, dialect, _thinks(request, dialect)).write(request.messages),
+        "stream": True,
+    }
     if dialect.usage_in_stream:
         body["stream_options"] = {"include_usage": True}
     if request.max_tokens is not None:
@@ -120,7 +124,9 @@ def _tool(tool: Tool, index: int, provider: str, dialect: ChatDialect) -> Json:
         check_json(tool.parameters, f"Request.tools[{index}].parameters")
     if tool.kind == "custom":
         if not dialect.supports_custom_tools:
-            raise ConfigurationError(f"Request.tools[{index}] ({tool.name}): provider {provider} takes no custom tools (dialect flag supports_custom_tools)")
+            raise ConfigurationError(
+                f"Request.tools[{index}] ({tool.name}): provider {provider} takes no custom tools (dialect flag supports_custom_tools)"
+            )
         if tool.parameters is not None:
             described["format"] = tool.parameters
         return {"type": "custom", "custom": described}

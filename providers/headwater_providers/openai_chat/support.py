@@ -59,7 +59,9 @@ def check_fields(request: Request, provider: str, dialect: ChatDialect) -> None:
             continue
         raise ConfigurationError(f"provider {provider} does not take the field `{name}`: leave it out")
     if request.top_k is not None and not dialect.supports_top_k:
-        raise ConfigurationError(f"provider {provider} does not take the field `top_k`: leave it out, or set the dialect flag supports_top_k for a server that does")
+        raise ConfigurationError(
+            f"provider {provider} does not take the field `top_k`: leave it out, or set the dialect flag supports_top_k for a server that does"
+        )
     if request.store and not dialect.supports_store:
         raise ConfigurationError(f"provider {provider} does not take the field `store`: leave it out, or set the dialect flag supports_store")
     for name in _INTEGERS:

@@ -26,6 +26,7 @@ from headwater_providers.openai_chat.template import TextTemplate
 from headwater_providers.openai_chat.usage import read_usage
 from headwater_providers.writer import EventWriter
 
+FIRST_PAUSE = 4  # frames of text before the first one: a short answer would not win back what learning costs
 MAX_PAUSE = 256  # frames between two attempts to learn a template where none ever fits
 _BROKEN_OFF = frozenset({"network", "truncated"})
 
@@ -46,7 +47,7 @@ class ChatTranslator:
         self._template: TextTemplate | None = None
         self._learning = not raw and not self._dialect.think_tags and not self._dialect.cumulative_deltas
         self._hits = 1  # frames that the last template took
-        self._pause = 0  # frames until another template is worth learning
+        self._pause = FIRST_PAUSE  # frames until another template is worth learning
         self._pauses = 1
 
     @property

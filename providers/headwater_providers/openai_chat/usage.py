@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from headwater_codecs.neutral import Usage
 
-# Field -> the places where it is found, the first non-null one wins. A dot goes into a nested object.
-_PLACES: dict[str, tuple[str, ...]] = {
-    "input_tokens": ("prompt_tokens", "input_tokens"),
-    "output_tokens": ("completion_tokens", "output_tokens"),
-    "cached_input_tokens": (
-        "prompt_tokens_details.cached_tokens",
-        "input_tokens_details.cached_tokens",
-        "cached_tokens",  # Moonshot
-        "prompt_cache_hit_tokens",  # DeepSeek
-        "cache_read_input_tokens",  # Anthropic behind a compatible gateway
-    ),
-    "cache_write_tokens": ("prompt_tokens_details.cache_write_tokens", "cache_creation_input_tokens"),
-    "reasoning_tokens": ("completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens", "reasoning_tokens"),
-}
+_PROMPT_DETAILS = ("prompt_tokens_details", "input_tokens_details")
+_OUTPUT_DETAILS = ("completion_tokens_details", "output_tokens_details")
 
 
-def read_usage(raw: Mapping[str, object]) -> Usage:
+def read_usage(raw: dict[str, object]) -> Usage:
     """The counts of one report. Integral floats are taken as integers, null stays unknown, and nothing here ever fails an answer."""
-    counts = {field: next((n for place in places if (n := _count(raw, place)) is not None), None) for field, places in _PLACES.items()}
-    return Usage(**counts, raw=dict(raw))
+    prompt, output = _nested(raw, _PROMPT_DETAILS), _nested(raw, _OUTPUT_DETAILS)
+    return Usage(
+        _first((raw.get("prompt_tokens"), raw.get("input_tokens"))),
+        _first((raw.get("completion_tokens"), raw.get("output_tokens"))),
+        # After the common place: Moonshot, DeepSeek, Anthropic behind a compatible gateway.
+        _first((prompt.get("cached_tokens"), raw.get("cached_tokens"), raw.get("prompt_cache_hit_tokens"), raw.get("cache_read_input_tokens"))),
+        _first((prompt.get("cache_write_tokens"), raw.get("cache_creation_input_tokens"))),
+        _first((output.get("reasoning_tokens"), raw.get("reasoning_tokens"))),
+        raw,
+    )
 
 
-def _count(raw: Mapping[str, object], place: str) -> int | None:
-    value: object = raw
-    for key in place.split("."):
-        value = value.get(key) if isinstance(value, Mapping) else None
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+def _nested(raw: dict[str, object], names: tuple[str, ...]) -> dict[str, object]:
+    for name in names:
+        value = raw.get(name)
+        if isinstance(value, dict):
+            return value
+    return {}
+
+
+def _first(values: tuple[object, ...]) -> int | None:
+    """The first value that is a count: an integer, or a float that is one."""
+    for value in values:
+        if type(value) is int and value >= 0:
+            return value
+        if type(value) is float and value.is_integer() and value >= 0:
+            return int(value)
+    return None

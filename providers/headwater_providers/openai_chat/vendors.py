@@ -7,6 +7,7 @@ so that the error for such a name can say which they are.
 
 from __future__ import annotations
 
+from headwater_providers.openai_chat.further_vendors import FURTHER_VENDORS
 from headwater_providers.openai_chat.own_servers import OWN_SERVERS
 from headwater_providers.vendors import ProviderSpec
 
@@ -23,9 +24,17 @@ _OPENAI_MODELS = (
     (r"^gpt-5\.1", {"effort_map": {"off": "none", "minimal": None}}),
     (r"^gpt-5\.[2-9]", {"effort_map": {"off": "none", "minimal": None, "xhigh": "xhigh"}}),
 )
+_MOONSHOT = {"thinking_format": "xiaomi", "supports_reasoning_effort": False, "supports_strict": False}
+_MOONSHOT_MODELS = (
+    (r"^moonshot-v1", {"thinking_format": "none"}),
+    (r"^kimi-k3", {"thinking_format": "openai", "supports_reasoning_effort": True, "effort_map": {"minimal": None, "medium": None, "max": "max"}}),
+)
+_DASHSCOPE = {"thinking_format": "qwen", "thinking_budget_field": "thinking_budget", "supports_top_k": True, "supports_video": True}
+_MINIMAX = {"thinking_format": "none", "think_tags": True, "supports_strict": False, "unsupported": ("n", "logit_bias")}
 _LLAMA = r"^(meta-)?llama[-_.]?\d"
 _GPT_OSS = r"^gpt-oss"
 _QWEN3 = r"^qwen[-_]?\d"
+_HUB_NAME = r"^[\w.-]+/[\w.:-]+$"  # organisation/model
 
 VENDORS: tuple[ProviderSpec, ...] = (
     ProviderSpec(
@@ -55,7 +64,12 @@ VENDORS: tuple[ProviderSpec, ...] = (
         name="Azure OpenAI, addressed by deployment",
         env_keys=("AZURE_OPENAI_API_KEY",),
         env_base_url=("AZURE_OPENAI_ENDPOINT",),
-        dialect={**_OPENAI, "auth": "api-key-or-token", "path": "/openai/deployments/{model}/chat/completions", "query": {"api-version": "2024-10-21"}},
+        dialect={
+            **_OPENAI,
+            "auth": "api-key-or-token",
+            "path": "/openai/deployments/{model}/chat/completions",
+            "query": {"api-version": "2024-10-21"},
+        },
         model_dialect=_OPENAI_MODELS,
     ),
     ProviderSpec(
@@ -80,7 +94,12 @@ VENDORS: tuple[ProviderSpec, ...] = (
         env_keys=("DEEPSEEK_API_KEY",),
         hosts=("deepseek.com",),
         models=(r"^deepseek-(chat|reasoner|v\d)",),
-        dialect={"thinking_format": "deepseek", "requires_reasoning_content": True, "supports_json_schema": False, "unsupported": ("n", "logit_bias")},
+        dialect={
+            "thinking_format": "deepseek",
+            "requires_reasoning_content": True,
+            "supports_json_schema": False,
+            "unsupported": ("n", "logit_bias"),
+        },
         model_dialect=((r"^deepseek-(reasoner|r\d)", {"reasoning_model": True}),),
     ),
     ProviderSpec(
@@ -103,7 +122,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
         base_url="https://api.together.xyz/v1",
         env_keys=("TOGETHER_API_KEY",),
         hosts=("api.together.xyz", "api.together.ai"),
-        models=(_LLAMA, _GPT_OSS, _QWEN3),
+        models=(_HUB_NAME, _LLAMA, _GPT_OSS, _QWEN3),
         dialect={
             "thinking_format": "together",
             "supports_reasoning_effort": False,
@@ -127,6 +146,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
         base_url="https://openrouter.ai/api/v1",
         env_keys=("OPENROUTER_API_KEY",),
         hosts=("openrouter.ai",),
+        models=(_HUB_NAME,),
         dialect={
             "thinking_format": "openrouter",
             "effort_map": {"off": "none", "xhigh": "xhigh"},
@@ -179,7 +199,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
         base_url="https://integrate.api.nvidia.com/v1",
         env_keys=("NVIDIA_API_KEY",),
         hosts=("integrate.api.nvidia.com",),
-        models=(r"^(nvidia/|nemotron)",),
+        models=(r"^nemotron",),
         dialect={"supports_reasoning_effort": False, "supports_strict": False},
         model_dialect=((r"gpt-oss", {"supports_reasoning_effort": True}),),
     ),
@@ -191,11 +211,8 @@ VENDORS: tuple[ProviderSpec, ...] = (
         hosts=("api.moonshot.ai", "api.moonshot.cn"),
         aliases=("moonshotai", "kimi"),
         models=(r"^(kimi|moonshot)-",),
-        dialect={"thinking_format": "xiaomi", "supports_reasoning_effort": False, "supports_strict": False},
-        model_dialect=(
-            (r"^moonshot-v1", {"thinking_format": "none"}),
-            (r"^kimi-k3", {"thinking_format": "openai", "supports_reasoning_effort": True, "effort_map": {"minimal": None, "medium": None, "max": "max"}}),
-        ),
+        dialect=_MOONSHOT,
+        model_dialect=_MOONSHOT_MODELS,
     ),
     ProviderSpec(
         id="moonshot-cn",
@@ -203,7 +220,8 @@ VENDORS: tuple[ProviderSpec, ...] = (
         base_url="https://api.moonshot.cn/v1",
         env_keys=("MOONSHOT_API_KEY",),
         aliases=("moonshotai-cn",),
-        dialect={"thinking_format": "xiaomi", "supports_reasoning_effort": False, "supports_strict": False},
+        dialect=_MOONSHOT,
+        model_dialect=_MOONSHOT_MODELS,
     ),
     ProviderSpec(
         id="zai",
@@ -237,14 +255,14 @@ VENDORS: tuple[ProviderSpec, ...] = (
         hosts=("dashscope-intl.aliyuncs.com", "dashscope-us.aliyuncs.com", "dashscope.aliyuncs.com"),
         aliases=("qwen", "alibaba"),
         models=(r"^(qwen-|qwq-|qvq-)", _QWEN3),
-        dialect={"thinking_format": "qwen", "thinking_budget_field": "thinking_budget", "supports_top_k": True, "supports_video": True},
+        dialect=_DASHSCOPE,
     ),
     ProviderSpec(
         id="dashscope-cn",
         name="Qwen (DashScope, compatible mode), China",
         base_url="https://dashscope.aliyuncs.com/compatible-mode/v1",
         env_keys=("DASHSCOPE_API_KEY",),
-        dialect={"thinking_format": "qwen", "thinking_budget_field": "thinking_budget", "supports_top_k": True, "supports_video": True},
+        dialect=_DASHSCOPE,
     ),
     ProviderSpec(
         id="minimax",
@@ -253,14 +271,14 @@ VENDORS: tuple[ProviderSpec, ...] = (
         env_keys=("MINIMAX_API_KEY",),
         hosts=("api.minimax.io", "api.minimaxi.com"),
         models=(r"^MiniMax-",),
-        dialect={"thinking_format": "none", "think_tags": True, "supports_strict": False, "unsupported": ("n", "logit_bias")},
+        dialect=_MINIMAX,
     ),
     ProviderSpec(
         id="minimax-cn",
         name="MiniMax, China",
         base_url="https://api.minimaxi.com/v1",
         env_keys=("MINIMAX_CN_API_KEY",),
-        dialect={"thinking_format": "none", "think_tags": True, "supports_strict": False, "unsupported": ("n", "logit_bias")},
+        dialect=_MINIMAX,
     ),
     ProviderSpec(
         id="sambanova",
@@ -278,6 +296,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
         env_keys=("HF_TOKEN",),
         hosts=("router.huggingface.co",),
         aliases=("hf",),
+        models=(_HUB_NAME,),
     ),
     ProviderSpec(
         id="unify",
@@ -288,50 +307,6 @@ VENDORS: tuple[ProviderSpec, ...] = (
         models=(r"^[\w.-]+@[\w.-]+$",),
         dialect={"reasoning_field": ""},
     ),
-    ProviderSpec(
-        id="xiaomi",
-        name="Xiaomi MiMo",
-        base_url="https://api.xiaomimimo.com/v1",
-        env_keys=("XIAOMI_API_KEY", "MIMO_API_KEY"),
-        hosts=("api.xiaomimimo.com",),
-        models=(r"^mimo-",),
-        dialect={
-            "max_tokens_field": "max_completion_tokens",
-            "thinking_format": "xiaomi",
-            "supports_reasoning_effort": False,
-            "requires_reasoning_content": True,
-        },
-    ),
-    ProviderSpec(
-        id="chutes",
-        name="Chutes",
-        base_url="https://llm.chutes.ai/v1",
-        env_keys=("CHUTES_API_KEY",),
-        hosts=("chutes.ai",),
-        dialect={"supports_top_k": True},
-    ),
-    ProviderSpec(
-        id="opencode",
-        name="OpenCode Zen",
-        base_url="https://opencode.ai/zen/v1",
-        env_keys=("OPENCODE_API_KEY",),
-        hosts=("opencode.ai",),
-        dialect={"max_tokens_field": "max_completion_tokens"},
-    ),
-    ProviderSpec(
-        id="cloudflare",
-        name="Cloudflare Workers AI and AI Gateway (the address holds the account)",
-        env_keys=("CLOUDFLARE_API_KEY",),
-        hosts=("api.cloudflare.com", "gateway.ai.cloudflare.com"),
-        aliases=("cloudflare-workers-ai", "cloudflare-ai-gateway"),
-        dialect={"supports_reasoning_effort": False, "supports_strict": False},
-    ),
-    ProviderSpec(
-        id="ant-ling",
-        name="Ant Ling (give its address)",
-        env_keys=("ANT_LING_API_KEY",),
-        models=(r"^(ling|ring)-\d",),
-        dialect={"thinking_format": "ant-ling", "supports_reasoning_effort": False},
-    ),
+    *FURTHER_VENDORS,
     *OWN_SERVERS,
 )
