@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-import msgspec
 from msgspec import Struct
 
 from headwater_codecs.content_coding import ContentDecoder
@@ -192,12 +191,3 @@ def snippet(data: bytes) -> str:
     """The start of some bytes, fit for an error message."""
     text = data.decode("utf-8", "replace")
     return text if len(text) <= SNIPPET else text[:SNIPPET] + "..."
-
-
-def is_complete_json(data: bytes) -> bool:
-    """Whether the bytes are one whole JSON value."""
-    try:
-        msgspec.json.decode(data, type=msgspec.Raw)
-    except msgspec.DecodeError:
-        return False
-    return True

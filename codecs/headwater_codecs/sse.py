@@ -16,6 +16,8 @@ from headwater_codecs.neutral.errors import FrameTooLarge
 MAX_FRAME = 32 << 20  # bytes; images and large tool arguments come as one line (WIRE-09)
 MAX_UNFRAMED = 64 << 10  # bytes of lines that are no fields, kept to find an error among them
 
+_DATA = b"data: "
+_NEXT = b"\n\ndata: "  # from one frame of a single data line to the next
 _BOM = b"\xef\xbb\xbf"
 _RETRY_DIGITS = 15  # more is no number of milliseconds, and int() refuses thousands of digits
 
@@ -118,21 +120,20 @@ class SSEParser:
 
     def _blocks(self, data: bytes, frames: list[Frame]) -> None:
         """Frames that stand whole in `data`, and the beginning of the next one. `data` begins a frame, or holds no blank line."""
-        blocks = data.split(b"\n\n")
-        rest = blocks.pop()
-        last_id = self._id
         fits = len(data) <= self._max  # then no frame in it can be too large
-        for block in blocks:
-            if block.startswith(b"data: ") and fits and b"\n" not in block and len(block) > 6:
-                frames.append(Frame(block[6:], "", last_id) if last_id else Frame(block[6:]))
-            elif fits and (frame := _typed_frame(block, last_id)) is not None:
-                frames.append(frame)
-            elif block:
-                self._lines(block, frames)
-                self._dispatch(frames)
+        if fits and data.startswith(_DATA) and data.endswith(b"\n\n"):
+            payloads = data[len(_DATA) : -2].split(_NEXT)
+            if data.count(b"\n") == 2 * len(payloads) and b"" not in payloads:  # nothing but one data line per frame
                 last_id = self._id
-                if self.fault is not None:
-                    return
+                frames += [Frame(payload, "", last_id) for payload in payloads] if last_id else map(Frame, payloads)
+                self._opened = True
+                return
+        end = data.rfind(b"\n\n")
+        rest = data[end + 2 :] if end >= 0 else data
+        if end >= 0:
+            self._mixed(data[:end], fits, frames)
+            if self.fault is not None:
+                return
         if frames:
             self._opened = True
         if rest:
@@ -142,6 +143,21 @@ class SSEParser:
                 self._in_frame = True
             if rest and self.fault is None:
                 self._hold(rest)
+
+    def _mixed(self, data: bytes, fits: bool, frames: list[Frame]) -> None:
+        """Whole frames of any kind, the blank line of the last one left out."""
+        last_id = self._id
+        for block in data.split(b"\n\n"):
+            if fits and block.startswith(_DATA) and b"\n" not in block and len(block) > len(_DATA):
+                frames.append(Frame(block[len(_DATA) :], "", last_id))
+            elif fits and (frame := _typed_frame(block, last_id)) is not None:
+                frames.append(frame)
+            elif block:
+                self._lines(block, frames)
+                self._dispatch(frames)
+                last_id = self._id
+                if self.fault is not None:
+                    return
 
     def _lines(self, block: bytes, frames: list[Frame]) -> None:
         for line in block.split(b"\n"):
@@ -177,6 +193,8 @@ class SSEParser:
         Such an object is looked for where it may end: on one line, or at a brace in the first column. Before the first field or
         comment it is kept until the bytes end, since that body is no event stream.
         """
+        if line.startswith(b"error:") and not self._unframed:  # older llama.cpp servers: `error: {...}` in place of a data line
+            line = b'{"error":' + line.removeprefix(b"error:") + b"}"
         if not self._unframed and not line.startswith(b"{"):
             return
         if self._unframed_size + len(line) > MAX_UNFRAMED:

@@ -8,7 +8,10 @@ async with hw.Engine() as engine:
             print(text, end="")
 """
 
-from headwater.blocking import SyncStream, generate_sync, stream_sync
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from headwater.decode import decode, decode_events
 from headwater.engine import Engine
 from headwater.fanout import Subscription
@@ -93,6 +96,9 @@ from headwater_codecs.neutral import (
     user,
 )
 from headwater_providers.resolve import Registries
+
+if TYPE_CHECKING:
+    from headwater.blocking import SyncStream, generate_sync, stream_sync
 
 __all__ = [
     "AuthenticationError",
@@ -182,3 +188,13 @@ __all__ = [
     "tool_result",
     "user",
 ]
+
+_LAZY = ("SyncStream", "generate_sync", "stream_sync")  # threads and their portal: only scripts need them, and they are slow to import
+
+
+def __getattr__(name: str) -> object:
+    if name in _LAZY:
+        from headwater import blocking
+
+        return getattr(blocking, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -12,6 +12,8 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 import anyio
 from anyio.abc import TaskGroup
 
+from headwater_codecs.neutral import StreamAborted
+
 In = TypeVar("In")
 Out = TypeVar("Out")
 In_contra = TypeVar("In_contra", contravariant=True)
@@ -59,6 +61,8 @@ class Fused(Generic[In, Out]):
                 out = self._stage.finish()
             else:
                 out = self._stage.feed(batch)
+            if isinstance(out, Awaitable):  # a wrapped coroutine function looks like a plain one
+                out = await out
             if out:
                 return out
         return None
@@ -74,6 +78,7 @@ class Actor(Generic[In, Out]):
         self._send, self._receive = anyio.create_memory_object_stream[Sequence[Out]](1)
         self._scope = anyio.CancelScope()
         self._stopped: anyio.Event | None = None
+        self._finished = False
         self._failure: Exception | None = None
 
     def start(self, group: TaskGroup) -> Actor[In, Out]:
@@ -83,38 +88,45 @@ class Actor(Generic[In, Out]):
         return self
 
     async def next_batch(self) -> Sequence[Out] | None:
-        """The next batch from the channel. Raises what the stage raised, after the batches before it."""
+        """The next batch from the channel. Raises what the stage raised, after the batches before it, and StreamAborted if it was stopped."""
         try:
             return self._receive.receive_nowait()
         except anyio.WouldBlock:
             pass
-        except anyio.EndOfStream:
-            self._raise_failure()
-            return None
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            return self._ended()
         try:
             return await self._receive.receive()
-        except anyio.EndOfStream:
-            self._raise_failure()
-            return None
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            return self._ended()
+
+    def cancel(self) -> None:
+        """Tell the task to stop, and close the channel; `aclose` waits for it."""
+        self._scope.cancel()
+        self._receive.close()
+        if self._stopped is None:  # never started: nobody else closes this end
+            self._send.close()
 
     async def aclose(self) -> None:
         """Stop the task and wait until it has."""
-        self._scope.cancel()
-        self._receive.close()
+        self.cancel()
         if self._stopped is not None:
             await self._stopped.wait()
-        self._send.close()
 
-    def _raise_failure(self) -> None:
+    def _ended(self) -> Sequence[Out] | None:
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
+        if not self._finished:
+            raise StreamAborted(f"the actor {self.name} was stopped before its end") from None
+        return None
 
     async def _run(self) -> None:
         assert self._stopped is not None
         try:
             with self._scope, self._send:
                 await pump(self._source, self._stage, self._send)
+                self._finished = True
         except Exception as error:  # an actor never raises into the group: whoever reads gets it
             self._failure = error
         finally:
@@ -131,24 +143,27 @@ class Outbox(Protocol[In_contra]):
 
 async def pump(source: Source[In], stage: Stage[In, Out] | AsyncStage[In, Out], outbox: Outbox[Sequence[Out]]) -> None:
     """The actor loop: batches from the source, through the stage, into the outbox. A reader who left ends it quietly."""
-    try:
-        while (batch := await source.next_batch()) is not None:
-            await _forward(stage.feed(batch), outbox)
-            if getattr(stage, "done", False):  # a translator past its terminal: what follows on the wire is not ours
-                return
-        await _forward(stage.finish(), outbox)
-    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-        return
+    while (batch := await source.next_batch()) is not None:
+        if not await _forward(stage.feed(batch), outbox):
+            return
+        if getattr(stage, "done", False):  # past its terminal: what follows is not ours
+            return
+    await _forward(stage.finish(), outbox)
 
 
-async def _forward(result: Sequence[Out] | Awaitable[Sequence[Out]], outbox: Outbox[Sequence[Out]]) -> None:
+async def _forward(result: Sequence[Out] | Awaitable[Sequence[Out]], outbox: Outbox[Sequence[Out]]) -> bool:
+    """Send what a stage gave; False when nobody reads any more."""
     out = await result if isinstance(result, Awaitable) else result
     if not out:
-        return
+        return True
     try:
-        outbox.send_nowait(out)  # a send that need not wait is a full turn of the scheduler cheaper
-    except anyio.WouldBlock:
-        await outbox.send(out)
+        try:
+            outbox.send_nowait(out)  # a send that need not wait is a full turn of the scheduler cheaper
+        except anyio.WouldBlock:
+            await outbox.send(out)
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        return False
+    return True
 
 
 def is_async(stage: object) -> bool:

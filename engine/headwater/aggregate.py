@@ -7,6 +7,7 @@ LocalProtocolError, since only a faulty translator or stage can cause it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import length_hint
 from typing import Literal
 
 from headwater_codecs.neutral import (
@@ -85,24 +86,32 @@ class Aggregator:
     def __init__(self, response: Response | None = None) -> None:
         self.response = response if response is not None else Response()
         self.state: StreamState = "new"
-        self.illegal: Event | None = None  # the event that raised
+        self.terminal: Finish | StreamFailed | None = None
+        self.last_words: Sequence[Event] = ()  # what `abort` gave
+        self.folded = 0  # events of the last batch that were folded before one raised
         self._blocks: dict[int, Block] = {}
         self._count = 0
+        self._open_blocks: set[int] = set()
         # Per kind of delta, the open blocks' `append`: being there is the permission to fold.
         self._sinks: dict[type, dict[int, Callable[[str], None]]] = {delta: {} for delta in _DELTA.values()}
         self._text = self._sinks[TextDelta]
 
     def feed(self, batch: Sequence[Event], /) -> Sequence[Event]:
-        """Fold the events. Raises LocalProtocolError at an illegal one; those before it are folded."""
+        """Fold the events. Raises LocalProtocolError at an illegal one; those before it are folded, `folded` counts them."""
         text = self._text
-        for event in batch:
-            if type(event) is TextDelta:  # most events by far; the table below says the same
-                try:
-                    text[event.index](event.text)
-                    continue
-                except KeyError:
-                    pass
-            self._fold(event)
+        left = iter(batch)
+        try:
+            for event in left:
+                if type(event) is TextDelta:  # most events by far; the table below says the same
+                    try:
+                        text[event.index](event.text)
+                        continue
+                    except KeyError:
+                        pass
+                self._fold(event)
+        except Exception:
+            self.folded = len(batch) - length_hint(left) - 1
+            raise
         return batch
 
     def finish(self) -> list[Event]:
@@ -118,19 +127,22 @@ class Aggregator:
         if self.state == "ended":
             return []
         events: list[Event] = [] if self.state == "running" else [StreamStart(provider=self.response.provider)]
-        events += [ENDS[block.kind](block.index, complete=False) for block in self._blocks.values() if not block.closed]
+        events += [ENDS[self._blocks[index].kind](index, complete=False) for index in sorted(self._open_blocks)]
         events.append(StreamFailed(error, usage=self.response.usage))
         self.feed(events)
+        self.last_words = events
         return events
 
     def _fold(self, event: Event) -> None:
         kind = type(event)
-        self.illegal = event
         try:
-            self.state = STREAM[self.state][kind]
+            following = STREAM[self.state][kind]
         except KeyError:
             raise LocalProtocolError(f"{kind.__name__} in a stream that is {self.state}") from None
+        if following == "ended" and self._open_blocks:
+            raise LocalProtocolError(f"{kind.__name__} while a block is open: {', '.join(f'{number}' for number in sorted(self._open_blocks))}")
         _FOLD[kind](self, event)
+        self.state = following
 
     def _open(self, event: TextStart | ReasoningStart | RefusalStart | ToolCallStart | OpaqueStart) -> None:
         if event.index != self._count:
@@ -143,6 +155,7 @@ class Aggregator:
         elif isinstance(event, OpaqueStart):
             block.opaque_kind = event.kind
         self._blocks[event.index] = block
+        self._open_blocks.add(event.index)
         self.response.choice(event.choice).blocks.append(block)
         if kind != "opaque":
             self._sinks[_DELTA[kind]][event.index] = block.fragments.append
@@ -173,6 +186,7 @@ class Aggregator:
         assert block is not None
         block.closed = True
         block.complete = event.complete
+        self._open_blocks.discard(event.index)
         if isinstance(event, OpaqueEnd):
             block.raw = event.raw
             return
@@ -201,10 +215,12 @@ class Aggregator:
         """Passes through."""
 
     def _end(self, event: Finish) -> None:
+        self.terminal = event
         self.response.usage = event.usage
         self.response.detail = event.detail
 
     def _fail(self, event: StreamFailed) -> None:
+        self.terminal = event
         self.response.error = event.error
         self.response.usage = event.usage
         self.response.choice(0).raw_finish_reason = event.raw_finish_reason

@@ -6,15 +6,16 @@ the opening, or aborts the connection, which wakes the pending read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
 
 from headwater.deadlines import Deadlines
 from headwater.transport import Transport, TransportResponse, open_with_fresh_retry
 from headwater.transport.base import Clock, Trace
+from headwater_codecs.content_coding import ContentDecoder
 from headwater_codecs.framing import Fault
-from headwater_codecs.neutral import DeadlineExceeded, HeadwaterError, Timing
+from headwater_codecs.neutral import DeadlineExceeded, ErrorInfo, HeadwaterError, StreamAborted, Timing, error_info
 from headwater_providers.adapter import HttpRequest
 
 ERROR_BODY = 64 << 10  # bytes of a refusal's body that are read
@@ -34,12 +35,18 @@ class _Trace(Trace):
         super().got_connection(reused)
         self._deadlines.arm("first_content", self.clock())
 
+    def restart(self) -> None:
+        super().restart()
+        self._deadlines.arm("connect", self.clock())
+
 
 class Attempt:
     """One request and its response. A source of bytes (in batches of one read) and, last, the fault that broke it off."""
 
     def __init__(self, deadlines: Deadlines, clock: Clock, timing: Timing, started: float) -> None:
         self.received = 0  # bytes of the body
+        self.failure: Exception | None = None  # what broke the body off
+        self._url = ""
         self.response: TransportResponse | None = None
         self.trace = _Trace(clock, deadlines)
         self._deadlines = deadlines
@@ -47,45 +54,50 @@ class Attempt:
         self._timing = timing
         self._started = started
         self._scope: anyio.CancelScope | None = None
-        self._ended = False
+        self._ended = self._closed = False
         self._paused = started  # when we last stopped waiting for the provider
 
-    async def open(self, transport: Transport, request: HttpRequest) -> None:
-        """Send the request and wait for the response's headers. Raises the typed error; a deadline that fired is one."""
-        deadlines = self._deadlines
-        deadlines.arm("connect", self._clock())
-        deadlines.since = self._clock()
-        self._scope = anyio.CancelScope()
+    async def open(self, transport: Transport, build: Callable[[], Awaitable[HttpRequest]]) -> None:
+        """Build the request, send it and wait for the response's headers. Raises the typed error; a deadline that fired is one.
+
+        Building may take its time (a token is fetched, a server started): `total` counts it, `connect` does not.
+        """
+        deadlines, clock = self._deadlines, self._clock
         try:
-            with self._scope:
-                self.response = await open_with_fresh_retry(transport, request, self.trace)
-        except HeadwaterError as error:
-            error.info = error.info.with_(phase=error.info.phase or self.trace.phase)
-            raise
+            if deadlines.check(clock()) is None:
+                with anyio.CancelScope() as self._scope:
+                    request = await build()
+                    self._url = request.url
+                    deadlines.arm("connect", clock())
+                    deadlines.since = clock()
+                    self.response = await open_with_fresh_retry(transport, request, self.trace)
+        except Exception as error:
+            if deadlines.fired is None and not self._closed:
+                raise self._typed(error) from (error.__cause__ if isinstance(error, HeadwaterError) else error)
         finally:
-            self._paused = self._clock()
+            self._paused = clock()
             deadlines.pause(self._paused)
             self._scope = None
             self._note_times()
-        if deadlines.fired is not None:
-            await self.aclose()
-            raise DeadlineExceeded(deadlines.error(self.trace.phase))
+        if deadlines.fired is None and not self._closed:
+            return
+        await self.aclose()  # it came too late
+        raise DeadlineExceeded(deadlines.error(self.trace.phase)) if deadlines.fired is not None else StreamAborted(_aborted())
 
     async def next_batch(self) -> Sequence[bytes | Fault] | None:
         """What the next read brings; None at a clean end, and at the end of the grace for trailing usage."""
-        if self._ended or self.response is None:
+        if self._ended:
             return None
+        response = self.response
+        if response is None:
+            return self._broken_off(anyio.ClosedResourceError())
         deadlines, clock = self._deadlines, self._clock
         deadlines.since = now = clock()
         self._timing.consumer += now - self._paused
         try:
-            data = await self.response.receive()
-        except HeadwaterError as error:
-            self._ended = True
-            return [Fault(error.info.with_(phase="stream"))] if deadlines.fired is None else self._expired()
-        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-            self._ended = True
-            return self._expired()
+            data = await response.receive()
+        except Exception as error:
+            return self._broken_off(error)
         finally:
             self._paused = now = clock()
             deadlines.pause(now)
@@ -98,15 +110,17 @@ class Attempt:
         return (data,)
 
     async def error_body(self) -> bytes:
-        """The body of a refusal, bounded in size and time."""
-        assert self.response is not None
+        """The body of a refusal, bounded in size and time, with its content encoding undone. What cannot be read is left out."""
+        response = self.response
+        assert response is not None
         body = bytearray()
         with anyio.move_on_after(ERROR_BODY_TIME):
             try:
-                while len(body) < ERROR_BODY and (data := await self.response.receive()) is not None:
-                    body += data
-            except (HeadwaterError, anyio.ClosedResourceError):
-                pass
+                decoder = ContentDecoder(response.headers.get("content-encoding", ""))
+                while len(body) < ERROR_BODY and (data := await response.receive()) is not None:
+                    body += decoder.feed(data)
+            except Exception as error:  # the status is the news; a body that breaks off adds nothing
+                self.failure = error
         return bytes(body[:ERROR_BODY])
 
     def expire(self) -> TransportResponse | None:
@@ -118,25 +132,51 @@ class Attempt:
 
     def close_nowait(self) -> bool:
         """Close without waiting; False where that takes an `aclose`."""
-        if self.response is not None and not getattr(self.response, "close_nowait", lambda: False)():
+        if self._scope is not None or (self.response is not None and not getattr(self.response, "close_nowait", lambda: False)()):
             return False
+        self._closed = True
         self.response = None
         return True
 
     async def aclose(self, drain: bool = False) -> None:
-        """Close the response. With `drain` its logical end was seen: reading on a moment may save the connection."""
+        """Close the response, or stop opening it. With `drain` its logical end was seen: reading on a moment may save the connection."""
+        self._closed = True
+        if self._scope is not None:
+            self._scope.cancel()
         response, self.response = self.response, None
         if response is not None:
             await response.aclose(drain=drain)
 
-    def _expired(self) -> Sequence[bytes | Fault] | None:
-        fired = self._deadlines.fired
-        if fired is None or fired == "grace":
-            return None
-        return [Fault(self._deadlines.error("stream"))]
+    def _broken_off(self, error: Exception) -> Sequence[bytes | Fault] | None:
+        """The read failed: because a deadline fired, because we closed the response, or by itself."""
+        self._ended = True
+        if (fired := self._deadlines.fired) is not None:
+            return [Fault(self._deadlines.error("stream"))] if fired != "grace" else None
+        if self._closed:
+            return [Fault(_aborted())]
+        self.failure = typed = self._typed(error)
+        if typed is not error:
+            typed.__cause__ = error
+        return [Fault(typed.info.with_(phase="stream"))]
+
+    def _typed(self, error: Exception) -> HeadwaterError:
+        """The error with its phase; what a transport lets through is mapped by the table for foreign exceptions."""
+        if not isinstance(error, HeadwaterError):
+            from headwater.transport.errors import foreign_error
+            from headwater.transport.wire import split_url
+
+            peer = split_url(self._url).peer if self._url else "before the request was sent"
+            error = foreign_error(error, peer, self.trace.phase, first_byte=self.trace.first_byte)
+        elif error.info.phase is None and error.info.kind != "configuration":
+            error.info = error.info.with_(phase=self.trace.phase)
+        return error
 
     def _note_times(self) -> None:
         trace, timing, start = self.trace, self._timing, self._started
         timing.pool = trace.pool - start if trace.pool is not None else None
         timing.connected = trace.connected - start if trace.connected is not None else None
         timing.headers = trace.headers - start if trace.headers is not None else None
+
+
+def _aborted() -> ErrorInfo:
+    return error_info("aborted", "the stream was closed before its end", phase="stream", retryable=False)

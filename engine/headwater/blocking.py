@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from threading import Lock
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from headwater.engine import Engine
 from headwater.stream import Stream
 from headwater_codecs.neutral import Event, Request, Response, TextDelta
+
+T = TypeVar("T")
 
 
 class _Background:
@@ -30,23 +32,40 @@ class _Background:
         """The portal and the engine behind it, started when they are not."""
         with self._lock:
             if self.portal is None or self._engine is None:
-                self._opened = start_blocking_portal()
-                self.portal = self._opened.__enter__()
-                self._engine_context = self.portal.wrap_async_context_manager(Engine())
-                self._engine = self._engine_context.__enter__()
+                opened = start_blocking_portal()
+                portal = opened.__enter__()
+                context = portal.wrap_async_context_manager(Engine())
+                self._engine = context.__enter__()
+                self._opened, self.portal, self._engine_context = opened, portal, context
                 atexit.register(self.stop)
             return self.portal, self._engine
 
     def stop(self) -> None:
         """Close the engine and end the thread. The next use starts both anew."""
         with self._lock:
-            if self._engine_context is not None and self._opened is not None:
-                self._engine_context.__exit__(None, None, None)
-                self._opened.__exit__(None, None, None)
+            context, opened, portal = self._engine_context, self._opened, self.portal
             self._opened = self._engine_context = self.portal = self._engine = None
+            atexit.unregister(self.stop)
+            if context is None or opened is None or portal is None:
+                return
+            try:
+                context.__exit__(None, None, None)
+            finally:
+                portal.call(portal.stop, True)  # a stream whose block nobody leaves any more would keep the thread
+                opened.__exit__(None, None, None)
 
 
 _BACKGROUND = _Background()
+
+
+def _call(portal: BlockingPortal, function: Callable[[], Awaitable[T]]) -> T:
+    """Run it in the loop and wait. An interrupt (Ctrl-C) that ends the waiting cancels what runs."""
+    future = portal.start_task_soon(function)
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise
 
 
 def generate_sync(request: Request, *, raise_on_error: bool = True) -> Response:
@@ -56,7 +75,7 @@ def generate_sync(request: Request, *, raise_on_error: bool = True) -> Response:
     async def generate() -> Response:
         return await engine.generate(request, raise_on_error=raise_on_error)
 
-    return portal.call(generate)
+    return _call(portal, generate)
 
 
 def stream_sync(request: Request) -> SyncStream:
@@ -92,7 +111,7 @@ class SyncStream:
     def __next__(self) -> Event:
         for event in self._ready:
             return event
-        batch: Sequence[Event] | None = self._portal.call(self._stream.next_batch)
+        batch: Sequence[Event] | None = _call(self._portal, self._stream.next_batch)
         if batch is None:
             raise StopIteration
         self._ready = iter(batch)

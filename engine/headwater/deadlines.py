@@ -2,6 +2,9 @@
 
 Waiting is a budget: it shrinks only while we wait for the provider, so the consumer's own time is never charged to `first_content` or `idle`.
 `total` alone is a point in time. No timer and no cancel scope per read: the watchdog asks `check` every `LOOK` seconds.
+
+Where the translator is an actor of its own, bytes may wait for it while the next read waits already. Whether they are progress is not known
+yet, so nothing is charged until it has judged them.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ Fired = Literal["connect", "first_content", "idle", "total", "grace"]
 class Deadlines:
     """The deadlines of one stream. All times are seconds on the engine's clock; `since` is set while we wait for the provider."""
 
-    __slots__ = ("_armed", "_budget", "_timeouts", "_total_at", "fired", "since")
+    __slots__ = ("_armed", "_budget", "_timeouts", "_total_at", "_unjudged", "fired", "since")
 
     def __init__(self, timeouts: Timeouts, start: float) -> None:
         self.fired: Fired | None = None
@@ -30,12 +33,7 @@ class Deadlines:
         self._total_at = math.inf if timeouts.total is None else start + timeouts.total
         self._armed: Fired = "connect"
         self._budget = math.inf
-
-    @property
-    def idle_for_ever(self) -> bool:
-        """True when no deadline can ever pass but the grace for trailing usage."""
-        limits = self._timeouts
-        return limits.connect is limits.first_content is limits.idle is limits.total is None
+        self._unjudged = 0  # batches of frames that the translator has not seen yet
 
     def arm(self, name: Literal["connect", "first_content", "idle", "grace"], now: float) -> None:
         """Start the budget of a deadline; the wait goes on if we are in one."""
@@ -48,8 +46,24 @@ class Deadlines:
     def pause(self, now: float) -> None:
         """The wait is over, for now: what it took is charged."""
         if self.since is not None:
-            self._budget -= now - self.since
+            if not self._unjudged:
+                self._budget -= now - self.since
             self.since = None
+
+    def handed_on(self) -> None:
+        """Frames went to a translator that runs by itself."""
+        self._unjudged += 1
+
+    def judged(self, now: float) -> None:
+        """It has seen them, and `progress` was called if they were any. From here on the wait counts again."""
+        self._unjudged -= 1
+        if not self._unjudged and self.since is not None:
+            self.since = now
+
+    def restart(self) -> None:
+        """The attempt is dropped and a new one begins: what fired is forgotten, what was on its way is gone."""
+        self.fired = None
+        self._unjudged = 0
 
     def progress(self) -> None:
         """The model showed that it is at work: the next wait may be as long as `idle` allows. The grace for usage is not extended."""
@@ -66,7 +80,7 @@ class Deadlines:
         if self.fired is None:
             if now >= self._total_at:
                 self.fired = "total"
-            elif self.since is not None and now - self.since >= self._budget:
+            elif self.since is not None and not self._unjudged and now - self.since >= self._budget:
                 self.fired = self._armed
         return self.fired
 

@@ -16,21 +16,25 @@ from anyio.abc import TaskGroup
 from headwater.actors import Actor
 from headwater.attempt import Attempt
 from headwater.decode import measured
+from headwater.reading import Parsing, Reading, Translating
 from headwater.retry import Retry
 from headwater.telemetry import StreamLog
 from headwater_codecs.framing import Fault, Framing
 from headwater_codecs.neutral import (
     NO_PROGRESS,
     TERMINALS,
+    ChoiceEnd,
     ErrorInfo,
     Event,
     HeadwaterError,
+    RefusalEnd,
     Response,
     StreamFailed,
+    TextEnd,
     error_info,
 )
 from headwater_codecs.sse import Frame
-from headwater_providers.adapter import HttpRequest, Translator
+from headwater_providers.adapter import Translator
 
 if TYPE_CHECKING:
     from headwater.deadlines import Deadlines
@@ -50,6 +54,9 @@ KEPT_HEADERS = (
     "openai-processing-ms",
     "date",
 )
+NO_CONTENT = NO_PROGRESS | TERMINALS | {TextEnd, RefusalEnd, ChoiceEnd}  # progress perhaps, but nothing of the answer
+CLOSE_TIME = 2.0  # seconds within which a dropped attempt is closed
+NO_TERMINAL = "the translator ended without a terminal event"
 REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
 
 
@@ -87,25 +94,30 @@ class Delivery:
         self._settled = False
         self._sent = 0
         self._progress = 0
+        self._requests = 0
+        self._closed = False
+        self._resume_at: float | None = None  # on the event loop's clock: when the back-off is over
+        self._wake: anyio.Event | None = None  # ends the back-off early
         self._random: Callable[[], float] = random.random
 
     async def next_batch(self) -> Sequence[Event] | None:
         """The next events; None after the terminal. Never raises for what goes wrong from connecting on."""
         while not self.over:
-            if self._attempt is None or self._attempt.response is None:
-                batch = await self._open()
-            elif self._reading is not None:
-                batch = self._reading.feed(await self._attempt.next_batch())
+            if self._reading is not None:
+                batch = await self._read(self._reading)
+            elif self._translation is not None:
+                batch = await self._from_actor(self._translation)
             else:
-                batch = await self._from_actors()
-            self._watch(batch)
+                batch = await self._open()
             if not batch:
                 continue
             failure = batch[-1]
-            if not self._committed:
-                if type(failure) is StreamFailed and self._nothing_came(batch) and await self._again(failure.error):
+            if type(failure) is StreamFailed:
+                if self._attempt is not None and self._attempt.failure is not None:
+                    self._log.cause(self._attempt.failure)
+                if not self._committed and self._nothing_came(batch) and await self._again(failure.error):
                     continue
-                self._commit()
+            self._commit()
             self._sent += len(batch)
             if type(failure) is StreamFailed:
                 batch = [*batch[:-1], self._measured(failure)]
@@ -117,39 +129,67 @@ class Delivery:
 
     def expire(self) -> Callable[[], Coroutine[object, object, None]] | None:
         """A deadline fired. Gives back what must be awaited to end a pending read, if anything must."""
-        response = self._attempt.expire() if self._attempt is not None else None
+        if self._wake is not None:
+            self._wake.set()
+        if self.over or self._closed or self._attempt is None:
+            return None
+        response = self._attempt.expire()
         return response.abort if response is not None else None
 
     def close_nowait(self) -> bool:
         """Close without waiting, if there is nothing to wait for: no actor, and a connection whose response has ended."""
-        return self._parser is None and (self._attempt is None or self._attempt.close_nowait())
+        if self._parser is not None or (self._attempt is not None and not self._attempt.close_nowait()):
+            return False
+        self._give_up()
+        return True
 
     async def aclose(self) -> None:
-        """Stop the stages and close the connection."""
-        for actor in (self._translation, self._parser):
-            if actor is not None:
-                await actor.aclose()
-        self._translation = self._parser = None
+        """Stop the stages and close the connection. Who pulls in another task gets StreamFailed of kind `aborted`."""
+        self._give_up()
+        await self._stop_actors()
         if self._attempt is not None:
             await self._attempt.aclose(drain=self.over)
 
-    async def _from_actors(self) -> Sequence[Event]:
-        assert self._translation is not None
-        batch = await self._translation.next_batch()
-        return batch if batch is not None else self._no_terminal()
+    def _give_up(self) -> None:
+        self._closed = True
+        if self._wake is not None:
+            self._wake.set()
 
-    def _no_terminal(self) -> Sequence[Event]:
-        """A translator always ends with a terminal; this guards a faulty one."""
-        assert self._translator is not None
-        return self._translator.fail(error_info("internal", "the translator ended without a terminal event"))
+    async def _stop_actors(self) -> None:
+        actors = [actor for actor in (self._translation, self._parser) if actor is not None]
+        self._translation = self._parser = None
+        for actor in actors:
+            actor.cancel()
+        for actor in actors:
+            await actor.aclose()
+
+    async def _read(self, reading: Reading) -> Sequence[Event]:
+        assert self._attempt is not None
+        data = await self._attempt.next_batch()
+        batch = reading.feed(data)
+        self._watch(batch)
+        if data is None and not (batch and type(batch[-1]) in TERMINALS):
+            raise HeadwaterError(NO_TERMINAL)
+        return batch
+
+    async def _from_actor(self, translation: Actor[Frame | Fault, Event]) -> Sequence[Event]:
+        batch = await translation.next_batch()
+        if batch is None:
+            raise HeadwaterError(NO_TERMINAL)
+        return batch
 
     async def _open(self) -> Sequence[Event]:
+        if self._resume_at is not None:
+            await self._back_off(self._resume_at)
+        if self._attempt is not None:  # the pull that opened it was cancelled: its request is gone
+            await self._drop()
         self._translator = translator = self._plan.translator()
+        if self._closed:
+            return translator.fail(error_info("aborted", "the stream was closed before its end", phase="stream", retryable=False))
         self._attempt = attempt = Attempt(self._deadlines, self._clock, self._response.timing, self._started)
-        self._progress = 0
+        self._begin()
         try:
-            request = await self._plan.request()
-            await attempt.open(self._plan.transport, request)
+            await attempt.open(self._plan.transport, self._plan.request)
             response = attempt.response
             assert response is not None
             self._read_headers(response.status, response.headers)
@@ -160,6 +200,30 @@ class Delivery:
             return translator.fail(error.info)
         self._start_reading(attempt, translator)
         return ()
+
+    def _begin(self) -> None:
+        """Nothing of an earlier attempt is said of this one."""
+        self._progress = 0
+        self._settled = False
+        self._log.cause(None)
+        self._requests += 1
+        self._response.attempts = self._requests
+        self._response.headers, self._response.request_id = {}, None
+
+    async def _back_off(self, until: float) -> None:
+        """Wait for the next attempt's time. A cancelled pull leaves the rest of the wait to the next one."""
+        self._wake = anyio.Event()
+        with anyio.move_on_after(until - anyio.current_time()):
+            await self._wake.wait()
+        self._resume_at = self._wake = None
+
+    async def _drop(self) -> None:
+        """Close the attempt, whatever is cancelled meanwhile."""
+        attempt, self._attempt, self._reading = self._attempt, None, None
+        with anyio.move_on_after(CLOSE_TIME, shield=True):
+            await self._stop_actors()
+            if attempt is not None:
+                await attempt.aclose()
 
     async def _refusal(self, attempt: Attempt) -> ErrorInfo:
         response = attempt.response
@@ -175,52 +239,58 @@ class Delivery:
         if self._group is None:
             self._reading = Reading(framing, translator)
             return
-        self._parser = Actor(attempt, framing, "headwater.parser")
-        self._translation = Actor(self._parser.start(self._group), translator, "headwater.translator").start(self._group)
+        parser = Parsing(framing, self._deadlines)
+        judge = Translating(translator, self._watch, self._deadlines, self._clock)
+        self._parser = Actor(attempt, parser, "headwater.parser").start(self._group)
+        self._translation = Actor(self._parser, judge, "headwater.translator").start(self._group)
 
     def _read_headers(self, status: int, headers: Mapping[str, str]) -> None:
         self._response.headers = {name: value for name, value in headers.items() if name.startswith(KEPT_HEADERS)}
         self._response.request_id = next((headers[name] for name in REQUEST_IDS if name in headers), None)
-        if self._plan.on_response is not None:
-            self._plan.on_response(status, dict(self._response.headers))
+        self._plan.answered(status, self._response.headers)
 
     def _watch(self, batch: Sequence[Event]) -> None:
         """Tell the deadlines what this batch means: progress, or nothing but usage to come."""
         translator = self._translator
         assert translator is not None
-        if batch and (type(batch[-1]) not in NO_PROGRESS or any(type(event) not in NO_PROGRESS for event in batch)):
+        if batch and (type(batch[-1]) not in NO_CONTENT or any(type(event) not in NO_CONTENT for event in batch)):
             self._deadlines.progress()
             timing = self._response.timing
             timing.last_content = self._clock() - self._started
             if timing.first_content is None:
                 timing.first_content = timing.last_content
-        elif translator.progress != self._progress:
+        elif translator.progress != self._progress or any(type(event) not in NO_PROGRESS for event in batch):
             self._deadlines.progress()
         self._progress = translator.progress
         if translator.settled and not self._settled:
             self._settled = True
             self._deadlines.arm("grace", self._clock())
 
+    def how_far(self, error: ErrorInfo) -> ErrorInfo:
+        """The error with how far the stream got written into it; whoever asks ends the stream with it."""
+        return self._measured(StreamFailed(error)).error
+
     def _measured(self, failed: StreamFailed) -> StreamFailed:
         received = self._attempt.received if self._attempt is not None else 0
-        return measured(failed, self._sent, received, self._response.request_id)
+        failed = measured(failed, self._sent, received, self._response.request_id)
+        if self._response.timing.end is None:
+            self._response.timing.end = self._clock() - self._started
+        return StreamFailed(self._plan.without_secrets(failed.error), failed.raw_finish_reason, failed.usage)
 
     def _nothing_came(self, batch: Sequence[Event]) -> bool:
         return type(batch[-1]) is StreamFailed and all(type(event) in NO_PROGRESS for event in batch[:-1])
 
     async def _again(self, error: ErrorInfo) -> bool:
-        """Whether the failed attempt is dropped for another one; waits until it is time for it."""
+        """Whether the failed attempt is dropped for another one."""
         failed = len(self.failed_attempts) + 1
         wait = self._retry.delay(error, failed, self._deadlines.remaining_total(self._clock()), self._random)
-        if wait is None or self._deadlines.fired == "total":
+        if wait is None or self._closed or self._deadlines.fired == "total":
             return False
-        await self.aclose()
-        self._deadlines.fired = None
         self.failed_attempts.append(error)
-        self._attempt = self._translator = self._reading = None
+        self._resume_at = anyio.current_time() + wait
         self._log.retried(error, failed, wait)
-        await anyio.sleep(wait)
-        self._response.attempts = failed + 1
+        await self._drop()
+        self._deadlines.restart()
         return True
 
     def _commit(self) -> None:
@@ -228,17 +298,3 @@ class Delivery:
             self._committed = True
             assert self._translator is not None
             self._response.diagnostics = self._translator.diagnostics
-
-
-class Reading:
-    """Framing and translator fused: bytes in, events out."""
-
-    def __init__(self, framing: Framing, translator: Translator) -> None:
-        self._framing = framing
-        self._translator = translator
-
-    def feed(self, batch: Sequence[bytes | Fault] | None, /) -> Sequence[Event]:
-        """The events of these bytes; None says that the bytes have ended."""
-        if batch is not None:
-            return self._translator.feed(self._framing.feed(batch))
-        return [*self._translator.feed(self._framing.finish()), *self._translator.finish()]

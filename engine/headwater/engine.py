@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 
 from headwater.deadlines import LOOK, Deadlines
 from headwater.delivery import Delivery
+from headwater.groups import open_task_group
 from headwater.plan import OnRequest, OnResponse, Plan
 from headwater.retry import Retry
 from headwater.stream import CLOSE_TIME, AnyStage, Stream, Topology, WhenUnwatched
@@ -58,6 +59,7 @@ class Engine:
         _check_topology(topology)
         self.clock = clock
         self._transport: Transport = choose_transport(transport, ssl_context=ssl_context, proxy=proxy, clock=clock)
+        self._owns_transport = self._transport is not transport
         self._timeouts = timeouts or Timeouts()
         self._retry = retry or Retry()
         self._topology: Topology = topology
@@ -67,6 +69,7 @@ class Engine:
         self._on_response = on_response
         self._max_frame = max_frame
         self._group: TaskGroup | None = None
+        self._closing = False
         self._streams: set[Stream] = set()
         self._first_stream = anyio.Event()
 
@@ -75,21 +78,26 @@ class Engine:
             raise ConfigurationError("this engine is already running")
         self._group = await anyio.create_task_group().__aenter__()
         self._first_stream = anyio.Event()
+        self._closing = False
         self._group.start_soon(self._watch, name="headwater.watchdog")
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         group = self.group
-        for stream in list(self._streams):
-            await stream.aclose()
+        self._closing = True
+        with anyio.CancelScope(shield=True):  # each is done within `CLOSE_TIME`
+            async with open_task_group() as closing:
+                for stream in list(self._streams):
+                    closing.start_soon(stream.aclose)
         group.cancel_scope.cancel()
         try:
             # Not given the body's exception: it must leave as itself, not wrapped in a group.
             await group.__aexit__(None, None, None)
         finally:
             self._group = None
-            with anyio.move_on_after(CLOSE_TIME, shield=True):
-                await self._transport.aclose()
+            if self._owns_transport:
+                with anyio.move_on_after(CLOSE_TIME, shield=True):
+                    await self._transport.aclose()
 
     def stream(
         self,
@@ -110,9 +118,13 @@ class Engine:
         events for late listeners; `when_unwatched` says what happens when the last listener leaves: "continue", "cancel", or seconds of grace.
         """
         group = self.group
-        if topology is not None:
-            _check_topology(topology)
         topology = topology or self._topology
+        _check_topology(topology)
+        _check_stages(stages)
+        if replay < 0:
+            raise ConfigurationError(f"replay is {replay}: give the bytes of events to keep, or 0 for none")
+        if when_unwatched not in ("continue", "cancel") and (isinstance(when_unwatched, str) or not when_unwatched >= 0):
+            raise ConfigurationError(f"when_unwatched is {when_unwatched!r}: use 'continue', 'cancel', or the seconds to wait for another listener")
         target = self._registries.resolve(request.model)
         adapter = self._registries.adapter(target.protocol)
         plan = Plan(
@@ -158,16 +170,18 @@ class Engine:
     @property
     def group(self) -> TaskGroup:
         """The task group of this engine's actors. Raises ConfigurationError when the engine is not running."""
-        if self._group is None:
+        if self._group is None or self._closing:
             raise ConfigurationError("the engine is not running: use it inside `async with Engine() as engine`")
         return self._group
 
     def start_soon(self, function: Callable[[*Args], Coroutine[object, object, object]], *args: *Args, name: str | None = None) -> None:
-        """Run a coroutine function in the engine's task group. It must not raise."""
-        self.group.start_soon(function, *args, name=name)
+        """Run a coroutine function in the engine's task group, also while it closes. It must not raise."""
+        assert self._group is not None
+        self._group.start_soon(function, *args, name=name)
 
     def opened(self, stream: Stream) -> None:
-        """A stream was entered: the watchdog looks at it from now on."""
+        """A stream was entered: the watchdog looks at it from now on. Raises ConfigurationError when the engine is not running."""
+        assert self.group is not None
         self._streams.add(stream)
         self._first_stream.set()
 
@@ -176,16 +190,27 @@ class Engine:
         self._streams.discard(stream)
 
     async def _watch(self) -> None:
-        """The watchdog: look at every open stream's deadlines, and end the waits that are too long."""
+        """The watchdog: look, for ever, while a stream is open."""
         while True:
             if not self._streams:
                 self._first_stream = anyio.Event()
                 await self._first_stream.wait()
             await anyio.sleep(LOOK)
-            now = self.clock()
-            for stream in list(self._streams):
-                if stream.deadlines.fired is None and stream.deadlines.check(now) is not None:
-                    stream.expire()
+            self.look(self.clock())
+
+    def look(self, now: float) -> None:
+        """What the watchdog does at every look: end the waits that are too long. `now` is a time of the engine's clock."""
+        for stream in list(self._streams):
+            if stream.deadlines.fired is None and stream.deadlines.check(now) is not None:
+                stream.expire()
+            if stream.unwatched_until is not None and now >= stream.unwatched_until:
+                stream.stop()
+
+
+def _check_stages(stages: Sequence[object]) -> None:
+    for number, stage in enumerate(stages):
+        if isinstance(stage, type) or not (callable(getattr(stage, "feed", None)) and callable(getattr(stage, "finish", None))):
+            raise ConfigurationError(f"stage {number} is {stage!r}: give an object with feed(batch) and finish()")
 
 
 def _check_topology(topology: str) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Self
@@ -15,10 +16,11 @@ from headwater.actors import Source
 from headwater.aggregate import Aggregator
 from headwater.catch_up import catch_up
 from headwater.mailbox import Mailbox, Policy, SubscriberStats
-from headwater_codecs.neutral import TERMINALS, ErrorInfo, Event, SubscriberLagged, SubscriptionError, error_info
+from headwater_codecs.neutral import TERMINALS, ConfigurationError, ErrorInfo, Event, SubscriberLagged, SubscriptionError
 
 BUFFER = 256  # events that a listener may be behind
-PATIENCE = 30.0  # seconds for which one listener may hold the source back (policy `block`)
+PATIENCE = 30.0  # seconds for which one listener may hold the source back while others listen (policy `block`)
+TWO_READERS = "two tasks read the same iterator: give each its own `stream.subscribe()`"
 
 
 class Subscription:
@@ -31,10 +33,12 @@ class Subscription:
     def __init__(self, hub: Hub, mailbox: Mailbox, patience: float) -> None:
         self.mailbox = mailbox
         self.patience = patience
+        self.wake = anyio.Event()
+        self.blocking_since: float | None = None  # when it began to hold the source back
         self._hub = hub
         self._ready: Iterator[Event] = iter(())
+        self._waiting = False
         self._closed = False
-        self.wake = anyio.Event()
 
     @property
     def stats(self) -> SubscriberStats:
@@ -52,12 +56,16 @@ class Subscription:
 
     async def next_batch(self) -> Sequence[Event] | None:
         """All events that wait for this listener, None after the terminal one. Raises SubscriberLagged when it was given up."""
+        if rest := list(self._ready):
+            return rest
         try:
             return await self._next()
         except StopAsyncIteration:
             return None
 
     async def _next(self) -> Sequence[Event]:
+        if self._waiting:
+            raise ConfigurationError(TWO_READERS)
         while True:
             batch = self.mailbox.take()
             if batch:
@@ -70,12 +78,18 @@ class Subscription:
             if self._closed or self._hub.over:
                 raise StopAsyncIteration
             self.wake = anyio.Event()
-            await self.wake.wait()
+            self._waiting = True
+            try:
+                await self.wake.wait()
+            finally:
+                self._waiting = False
 
     def close(self) -> None:
-        """Stop listening; a source that waited for this listener goes on."""
+        """Stop listening; what is unread is dropped, and a source that waited for this listener goes on."""
         if not self._closed:
             self._closed = True
+            self._ready = iter(())
+            self.mailbox.clear()
             self._hub.leave(self)
             self.wake.set()
 
@@ -87,67 +101,69 @@ class Subscription:
 
 
 class Hub:
-    """All listeners of one stream. `on_empty` is called when the last one has left before the end."""
+    """All listeners of one stream. `on_empty` is called when the last one has left, or was given up, before the end.
 
-    def __init__(self, aggregator: Aggregator, replay: int, on_empty: Callable[[], None]) -> None:
-        self.over = False
+    `view` is the aggregate of what was published: late listeners catch up from it, and what is open in it is closed when the stream is given
+    up. Where the stream's own aggregator runs ahead of the pump, the hub folds a view of its own (`folds`).
+    """
+
+    def __init__(self, view: Aggregator, replay: int, on_empty: Callable[[], None], *, folds: bool = False) -> None:
+        self.over = view.state == "ended"
         self.subscriptions: list[Subscription] = []
-        self._aggregator = aggregator
+        self._view = view
+        self._folds = folds
         self._on_empty = on_empty
-        self._terminal: Event | None = None
         self._replay = replay
-        self._replayed: list[Sequence[Event]] | None = [] if aggregator.state == "new" else None
+        self._replayed: list[Sequence[Event]] | None = [] if view.state == "new" else None
         self._replay_size = 0
         self._room = anyio.Event()
 
-    def subscribe(self, policy: Policy, buffer: int, patience: float) -> Subscription:
-        """A new listener. A late one first gets what happened so far: as it was (with `replay`), else as one merged batch."""
+    def subscribe(self, policy: Policy, buffer: int, patience: float, *, live: bool = False) -> Subscription:
+        """A new listener. A late one first gets what happened so far: as it was (with `replay`), else as one merged batch.
+
+        `live`: it knows all that, and gets what is to come.
+        """
         mailbox = Mailbox(policy, buffer)
         subscription = Subscription(self, mailbox, patience)
-        if self._aggregator.state != "new":
+        if not live and self._view.state != "new":
             for batch in self._so_far():
-                mailbox.waiting -= len(batch)  # what was before its time does not count as lag
-                mailbox.put(batch)
+                mailbox.catch_up(batch)
         if not self.over:
             self.subscriptions.append(subscription)
+            self._room.set()  # who held the source back alone does so no longer
         return subscription
 
-    def publish(self, batch: Sequence[Event], *, last: bool) -> None:
-        """Hand a batch to every listener. After the last one nothing follows."""
-        if last:
-            self.over = True
-            self._terminal = batch[-1]
-        if self._replay:
-            self._keep(batch)
-        for subscription in self.subscriptions:
-            mailbox = subscription.mailbox
-            mailbox.put(batch)
-            subscription.wake.set()
-        if last:
-            self.subscriptions.clear()
+    def publish(self, batch: Sequence[Event]) -> None:
+        """Hand a batch to every listener. After one with a terminal event nothing follows."""
+        if self._folds:
+            self._view.feed(batch)
+        self._send(batch)
+
+    def end(self, aborted: Callable[[], ErrorInfo]) -> None:
+        """The pump has stopped. If that was before the stream's end, the listeners are told: StreamFailed of kind `aborted`."""
+        if not self.over:
+            self._send(self._view.abort(aborted()))
 
     def full(self) -> list[Subscription]:
         """The listeners that hold the source back."""
         return [subscription for subscription in self.subscriptions if subscription.mailbox.full]
 
     async def room(self, clock: Callable[[], float]) -> None:
-        """Wait until nobody holds the source back; who does for longer than its patience is given up."""
+        """Wait until nobody holds the source back. Who does so for longer than its patience, while others listen, is given up."""
         while waiting := self.full():
-            started = clock()
-            self._room = anyio.Event()
-            with anyio.move_on_after(min(subscription.patience for subscription in waiting)):
-                await self._room.wait()
-            waited = clock() - started
+            now = clock()
             for subscription in waiting:
-                subscription.mailbox.stats.blocked += waited
-                if subscription.mailbox.full and waited >= subscription.patience:
-                    subscription.mailbox.lagged = True
-                    subscription.wake.set()
-                    self.subscriptions.remove(subscription)
+                if subscription.blocking_since is None:
+                    subscription.blocking_since = now
+            self._room = anyio.Event()
+            with anyio.move_on_after(self._patience(waiting, now)):
+                await self._room.wait()
+            self._settle(waiting, clock())
 
     def took(self, subscription: Subscription) -> None:
         """A listener made room."""
-        self._room.set()
+        if subscription.blocking_since is not None and not subscription.mailbox.full:
+            self._room.set()
 
     def leave(self, subscription: Subscription) -> None:
         """A listener left."""
@@ -156,6 +172,43 @@ class Hub:
             self._room.set()
             if not self.subscriptions and not self.over:
                 self._on_empty()
+
+    def _send(self, batch: Sequence[Event]) -> None:
+        self.over = type(batch[-1]) in TERMINALS
+        if self._replay:
+            self._keep(batch)
+        lagged: list[Subscription] = []
+        for subscription in self.subscriptions:
+            subscription.mailbox.put(batch)
+            subscription.wake.set()
+            if subscription.mailbox.lagged:
+                lagged.append(subscription)
+        if self.over:
+            self.subscriptions.clear()
+        for subscription in lagged:
+            self.leave(subscription)
+
+    def _patience(self, waiting: Sequence[Subscription], now: float) -> float:
+        """Seconds until the first of those who wait is given up. Nobody suffers from one who listens alone."""
+        if len(self.subscriptions) == 1:
+            return math.inf
+        return max(0.0, min((subscription.blocking_since or now) + subscription.patience for subscription in waiting) - now)
+
+    def _settle(self, waiting: Sequence[Subscription], now: float) -> None:
+        """Note how long these held the source back, and give up who did it too long."""
+        for subscription in waiting:
+            since = subscription.blocking_since
+            assert since is not None
+            blocks = subscription.mailbox.full and subscription in self.subscriptions
+            too_long = now - since >= subscription.patience and len(self.subscriptions) > 1
+            if blocks and not too_long:
+                continue
+            subscription.mailbox.stats.blocked += now - since
+            subscription.blocking_since = None
+            if blocks:
+                subscription.mailbox.lagged = True
+                subscription.wake.set()
+                self.leave(subscription)
 
     def _keep(self, batch: Sequence[Event]) -> None:
         if self._replayed is None:
@@ -173,29 +226,21 @@ class Hub:
                     f"the stream is longer than its replay bound of {self._replay} bytes: subscribe earlier, raise the bound, or leave replay off"
                 )
             return list(self._replayed)
-        events = catch_up(self._aggregator.response)
-        if self._terminal is not None:
-            events.append(self._terminal)
+        events = catch_up(self._view.response)
+        if self._view.terminal is not None:
+            events.append(self._view.terminal)
         return [events]
 
 
-async def pump(source: Source[Event], hub: Hub, clock: Callable[[], float], abort: Callable[[ErrorInfo], Sequence[Event]]) -> None:
-    """The fan-out actor: every batch of the source to all listeners, held back while one of them is full.
-
-    When it is cancelled the listeners are told: their stream ends with StreamFailed of kind `aborted`.
-    """
+async def pump(source: Source[Event], hub: Hub, clock: Callable[[], float], aborted: Callable[[], ErrorInfo]) -> None:
+    """The fan-out actor: every batch of the source to all listeners, held back while one of them is full. Cancelled, it tells them."""
     try:
         while (batch := await source.next_batch()) is not None:
-            hub.publish(batch, last=_is_terminal(batch))
+            hub.publish(batch)
             if hub.full():
                 await hub.room(clock)
     finally:
-        if not hub.over:
-            hub.publish(abort(error_info("aborted", "the stream was closed before its end", phase="stream", retryable=False)), last=True)
-
-
-def _is_terminal(batch: Sequence[Event]) -> bool:
-    return type(batch[-1]) in TERMINALS
+        hub.end(aborted)
 
 
 def _size(event: Event) -> int:

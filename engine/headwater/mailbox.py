@@ -1,7 +1,8 @@
 """What a listener has not read yet, and what happens when it is too slow: one pure object per subscriber.
 
-The bound counts events. `block` holds the source back while the mailbox is full; `coalesce` merges the deltas of each block, so a slow
-listener loses no text and memory stays bounded by the answer itself; `disconnect` gives the listener up.
+The bound counts events; an empty mailbox takes a batch of any size, since one read may bring more than a prompt listener's bound. `block` holds
+the source back while the mailbox is full; `coalesce` merges the deltas of each block, so a slow listener loses no text and memory stays bounded
+by the answer itself (raw frames, which nothing can merge, are left out then); `disconnect` gives the listener up.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Literal
 from msgspec import Struct
 
 from headwater_codecs.neutral import (
+    Citation,
     Event,
     RawFrame,
     ReasoningDelta,
@@ -24,6 +26,7 @@ from headwater_codecs.neutral import (
 from headwater_codecs.neutral.events import TERMINALS
 
 Policy = Literal["block", "coalesce", "disconnect"]
+POLICIES: tuple[Policy, ...] = ("block", "coalesce", "disconnect")
 _DELTAS: dict[type, str] = {TextDelta: "text", ReasoningDelta: "text", RefusalDelta: "text", ToolCallDelta: "arguments"}
 
 
@@ -39,7 +42,7 @@ class SubscriberStats(Struct):
 class Mailbox:
     """A bounded queue of event batches with one policy. Everything here is synchronous; waiting is the reader's and the pump's business."""
 
-    __slots__ = ("_batches", "_merging", "_queue", "buffer", "lagged", "policy", "stats", "waiting")
+    __slots__ = ("_batches", "_free", "_growing", "_merging", "_queue", "_usage_at", "buffer", "lagged", "policy", "stats", "waiting")
 
     def __init__(self, policy: Policy, buffer: int) -> None:
         self.policy = policy
@@ -48,21 +51,30 @@ class Mailbox:
         self.waiting = 0  # events not read yet
         self.stats = SubscriberStats()
         self._batches: deque[Sequence[Event]] = deque()
+        self._free = 0  # batches at the front that do not count as waiting: they were before this listener's time
         self._merging = False
         self._queue: list[Event | _Merged] = []
+        self._growing: dict[tuple[type, int], _Merged] = {}  # those that later deltas are merged into
+        self._usage_at: int | None = None
 
     @property
     def full(self) -> bool:
         """Whether the source must wait: at least `buffer` events are unread and the policy is `block`."""
         return self.policy == "block" and self.waiting >= self.buffer
 
+    def catch_up(self, batch: Sequence[Event]) -> None:
+        """Add what was before this listener's time. It does not count as lag."""
+        self._batches.append(batch)
+        self._free += 1
+
     def put(self, batch: Sequence[Event]) -> None:
         """Add a batch. Nothing is ever refused here: `full` asks the source to wait, `lagged` says that the listener is given up."""
         if self.lagged:
             return
-        if self._merging or (self.policy == "coalesce" and self.waiting + len(batch) > self.buffer):
+        too_many = self.waiting > 0 and self.waiting + len(batch) > self.buffer
+        if self._merging or (too_many and self.policy == "coalesce"):
             self._merge(batch)
-        elif self.policy == "disconnect" and self.waiting + len(batch) > self.buffer and type(batch[-1]) not in TERMINALS:
+        elif too_many and self.policy == "disconnect" and type(batch[-1]) not in TERMINALS:
             self.lagged = True
             return
         else:
@@ -74,16 +86,30 @@ class Mailbox:
         """Everything unread, in order; empty when there is nothing."""
         if self._merging:
             batch: Sequence[Event] = [item.event() if isinstance(item, _Merged) else item for item in self._queue]
-            self._queue = []
-            self._merging = False
+            self._forget_merged()
             self.waiting = 0
         elif self._batches:
             batch = self._batches.popleft()
-            self.waiting -= len(batch)
+            if self._free:
+                self._free -= 1
+            else:
+                self.waiting -= len(batch)
         else:
             return ()
         self.stats.delivered += len(batch)
         return batch
+
+    def clear(self) -> None:
+        """Forget what is unread: nobody will read it."""
+        self._batches.clear()
+        self._free = self.waiting = 0
+        self._forget_merged()
+
+    def _forget_merged(self) -> None:
+        self._queue = []
+        self._growing.clear()
+        self._usage_at = None
+        self._merging = False
 
     def _merge(self, batch: Sequence[Event]) -> None:
         """Queue with the deltas of one block as one. Deltas of different blocks may pass each other: only the order within a block counts."""
@@ -91,43 +117,42 @@ class Mailbox:
             self._merging = True
             unread = [event for waiting in self._batches for event in waiting]
             self._batches.clear()
+            self._free = 0
             self._merge_all(unread)
         self._merge_all(batch)
         self.waiting = len(self._queue)
 
     def _merge_all(self, events: Sequence[Event]) -> None:
-        merged = {item.key: item for item in self._queue if isinstance(item, _Merged)}
-        usage = next((at for at, item in enumerate(self._queue) if type(item) is UsageUpdate), None)
         for event in events:
             kind = type(event)
             if kind in _DELTAS:
                 key = (kind, event.index)  # type: ignore[union-attr]  # every delta has one
-                item = merged.get(key)
+                item = self._growing.get(key)
                 if item is None:
-                    item = merged[key] = _Merged(kind, event.index)  # type: ignore[union-attr]
+                    item = self._growing[key] = _Merged(kind, event.index)  # type: ignore[union-attr]
                     self._queue.append(item)
                 else:
                     self.stats.merged += 1
                 item.fragments.append(getattr(event, _DELTAS[kind]))
-            elif kind is UsageUpdate and usage is not None:
-                self._queue[usage] = event
+            elif kind is UsageUpdate and self._usage_at is not None:
+                self._queue[self._usage_at] = event
                 self.stats.merged += 1
-            else:
+            elif kind is not RawFrame:
                 if kind is UsageUpdate:
-                    usage = len(self._queue)
-                if kind is not RawFrame:
-                    self._queue.append(event)
+                    self._usage_at = len(self._queue)
+                elif isinstance(event, Citation):  # it stays where it is in its block's text
+                    self._growing.pop((TextDelta, event.index), None)
+                self._queue.append(event)
 
 
 class _Merged:
     """Deltas of one block on their way to become one."""
 
-    __slots__ = ("fragments", "index", "key", "kind")
+    __slots__ = ("fragments", "index", "kind")
 
     def __init__(self, kind: type, index: int) -> None:
         self.kind = kind
         self.index = index
-        self.key = (kind, index)
         self.fragments: list[str] = []
 
     def event(self) -> Event:

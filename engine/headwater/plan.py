@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from headwater.credentials import reveal
 from headwater.launch import launch
 from headwater.transport import Transport
-from headwater_codecs.neutral import Request
+from headwater_codecs.neutral import ErrorInfo, HeadwaterError, Request
 from headwater_providers.adapter import Adapter, HttpRequest, Target, Translator
 
 OnRequest = Callable[[str, str, bytes], object]
 OnResponse = Callable[[int, Mapping[str, str]], object]
+SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "api-key", "x-api-key", "x-goog-api-key", "x-amz-security-token", "cookie"})
+SHORTEST_SECRET = 8  # characters: what is shorter is no key but a word, and would be cut out of honest messages
 
 
 class Plan:
@@ -35,7 +37,8 @@ class Plan:
         self.transport = transport
         self.target = target
         self.max_frame = max_frame
-        self.on_response = on_response
+        self._on_response = on_response
+        self._headers: Sequence[tuple[str, str]] = ()
         self._request = request
         self._raw = raw
         self._on_request = on_request
@@ -56,6 +59,31 @@ class Plan:
             self.target = replace(self.target, base_url=await launch(self.target.launcher, self.target.model), launcher=None)
         if built is None:
             built = self.adapter.build(self._request, self.target, await reveal(self.target.api_key))
+        self._headers = built.headers
         if self._on_request is not None:
-            self._on_request(built.method, built.url, built.body)
+            _call(self._on_request, "on_request", built.method, built.url, built.body)
         return built
+
+    def answered(self, status: int, headers: Mapping[str, str]) -> None:
+        """Tell the hook that an attempt was answered. Raises HeadwaterError when the hook fails."""
+        if self._on_response is not None:
+            _call(self._on_response, "on_response", status, dict(headers))
+
+    def without_secrets(self, error: ErrorInfo) -> ErrorInfo:
+        """The error without the key that was sent: some providers and gateways quote it."""
+        message, code = error.message, error.code
+        for name, value in self._headers:
+            if name not in SECRET_HEADERS:
+                continue
+            for secret in (value, value.rpartition(" ")[2]):  # with and without its scheme
+                if len(secret) >= SHORTEST_SECRET:
+                    message = message.replace(secret, "***")
+                    code = code.replace(secret, "***") if code is not None else None
+        return error if (message, code) == (error.message, error.code) else error.with_(message=message, code=code)
+
+
+def _call(hook: Callable[..., object], name: str, *args: object) -> None:
+    try:
+        hook(*args)
+    except Exception as error:
+        raise HeadwaterError(f"the hook {name} raised {type(error).__name__}: {error}") from error

@@ -12,6 +12,7 @@ from msgspec import Struct
 from headwater_codecs.neutral import ConfigurationError, ErrorInfo
 
 RETRIED = frozenset({"network", "overloaded", "server", "rate_limit", "truncated"})
+MAX_DOUBLINGS = 60  # of the back-off: more would leave the range of numbers, and the cap came long before
 HINT_SPREAD = 0.25  # a hint is waited for plus up to this part of it, so that not all clients come back at once
 
 
@@ -31,6 +32,9 @@ class Retry(Struct, frozen=True, omit_defaults=True):
     def __post_init__(self) -> None:
         if self.attempts < 0:
             raise ConfigurationError(f"Retry.attempts is {self.attempts}: give 0 for none, or how many")
+        for name in ("base", "cap", "max_hint"):
+            if not getattr(self, name) >= 0:
+                raise ConfigurationError(f"Retry.{name} is {getattr(self, name)!r}: give seconds, zero or more")
 
     def delay(self, error: ErrorInfo, failed: int, remaining: float, random: Callable[[], float]) -> float | None:
         """Seconds to wait before the next attempt, None for no further one.
@@ -44,13 +48,10 @@ class Retry(Struct, frozen=True, omit_defaults=True):
                 return None
             wait = error.retry_after * (1 + HINT_SPREAD * random())
         else:
-            wait = min(self.cap, self.base * 2 ** (failed - 1)) * random()
+            wait = min(self.cap, self.base * 2.0 ** min(failed - 1, MAX_DOUBLINGS)) * random()
         return wait if wait < remaining else None
 
     def _may(self, error: ErrorInfo) -> bool:
         if error.kind == "timeout":
             return error.deadline == "connect" or (error.deadline == "first_content" and self.on_first_content)
         return error.kind in RETRIED and error.retryable
-
-
-NO_RETRY = Retry(attempts=0)

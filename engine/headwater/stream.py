@@ -1,12 +1,13 @@
 """`Stream`: one request's events, for whoever listens.
 
 A context manager with `__anext__`, not a generator: nothing is ever yielded inside a task group or a scope. Alone, the reader pulls through the
-fused stages itself. With `subscribe`, or in the staged topology, a pump actor reads and everybody listens to a mailbox.
+fused stages itself. With `subscribe`, or in the other topologies, a pump actor reads and everybody listens to a mailbox; a pull that is under way
+then hands what it brings to the listeners. Nothing is sent, and no actor starts, before the first pull or `subscribe`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -16,21 +17,11 @@ from headwater.actors import Actor, AsyncStage, Fused, Source, Stage, is_async
 from headwater.aggregate import Aggregator
 from headwater.deadlines import Deadlines
 from headwater.delivery import Delivery
-from headwater.fanout import BUFFER, PATIENCE, Hub, Subscription, pump
-from headwater.mailbox import Policy
+from headwater.ending import Ending, Folding
+from headwater.fanout import BUFFER, PATIENCE, TWO_READERS, Hub, Subscription, pump
+from headwater.mailbox import POLICIES, Policy
 from headwater.telemetry import StreamLog
-from headwater_codecs.neutral import (
-    TERMINALS,
-    ConfigurationError,
-    ErrorInfo,
-    Event,
-    HeadwaterError,
-    LocalProtocolError,
-    Response,
-    SubscriptionError,
-    TextDelta,
-    error_info,
-)
+from headwater_codecs.neutral import ConfigurationError, ErrorInfo, Event, Response, SubscriptionError, TextDelta, error_info
 
 if TYPE_CHECKING:
     from headwater.engine import Engine
@@ -39,6 +30,7 @@ Topology = Literal["fused", "fan-out", "staged"]
 WhenUnwatched = Literal["continue", "cancel"] | float
 AnyStage = Stage[Event, Event] | AsyncStage[Event, Event]
 CLOSE_TIME = 2.0  # seconds within which everything of a stream is closed
+OUTSIDE = "read a stream inside its block: async with engine.stream(...) as stream"
 
 
 class Stream:
@@ -46,7 +38,9 @@ class Stream:
 
     Iterating gives every event; the last one is Finish or StreamFailed, once, and a failed stream does not raise. `response` holds what was
     received, at any moment and after the block. The conveniences (`text_deltas`, `result`) raise the typed error instead, which carries
-    `.response`. Leaving the block closes the connection; nothing outlives it.
+    `.response`. Leaving the block closes the connection; nothing outlives it. Left before the end, the response has an error of kind `aborted`.
+
+    A cancelled pull loses nothing but a request that is still being opened: the next pull sends it anew.
     """
 
     def __init__(
@@ -73,27 +67,29 @@ class Stream:
         self._replay = replay
         self._aggregator = Aggregator(response)
         self._actors: list[Actor[Event, Event]] = []
-        self._source: Source[Event] | None = None
+        self._source: Ending | None = None
         self._ready: Iterator[Event] = iter(())
         self._hub: Hub | None = None
         self._main: Subscription | None = None
-        self._pump_scope = anyio.CancelScope()
+        self._pump_scope: anyio.CancelScope | None = None
         self._pump_done: anyio.Event | None = None
-        self._entered = self._closed = False
+        self._handed_over: anyio.Event | None = None  # the pump waits for the pull that was under way
+        self._entered = self._closed = self._complete = self._left = False
+        self.unwatched_until: float | None = None  # on the engine's clock: when the grace after the last listener is over
 
     async def __aenter__(self) -> Self:
         if self._entered:
-            raise HeadwaterError("a stream can be entered once: ask the engine for another one")
-        self._entered = True
+            raise ConfigurationError("a stream can be entered once: ask the engine for another one")
         self._engine.opened(self)
-        self._source = self._chain()
+        self._entered = True
         self._log.started()
-        if self._topology != "fused":
-            self._start_pump()
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self._left = True
         await self.aclose()
+        self._ready = iter(())
+        self._source = None  # `_pull` says what reading from now on means
 
     def __aiter__(self) -> Self:
         return self
@@ -137,52 +133,94 @@ class Stream:
     def subscribe(self, policy: Policy = "block", buffer: int = BUFFER, patience: float = PATIENCE) -> Subscription:
         """One more listener, from now on.
 
-        `block` slows the source while `buffer` events are unread (for at most `patience` seconds, then this listener is given up with
-        SubscriberLagged), `coalesce` merges the deltas of a slow listener, `disconnect` gives it up. A late listener first gets what came
-        before as one merged batch, or the identical sequence with `replay`. Reading the stream itself counts as a listener with `block`
-        from its first pull on. Raises SubscriptionError beyond the replay bound, or outside of the stream's block.
+        `block` slows the source while `buffer` events are unread (where others listen too for at most `patience` seconds, then this listener
+        is given up with SubscriberLagged), `coalesce` merges the deltas of a slow listener, `disconnect` gives it up. A late listener first
+        gets what came before as one merged batch, or the identical sequence with `replay`. Reading the stream itself counts as a listener
+        with `block` from its first pull on. Raises SubscriptionError beyond the replay bound, or outside of the stream's block.
         """
         if not self._entered or self._closed:
             raise SubscriptionError("subscribe inside the stream's `async with` block")
+        if policy not in POLICIES:
+            raise ConfigurationError(f"unknown policy {policy!r}: use one of {', '.join(POLICIES)}")
         if buffer < 1:
             raise ConfigurationError(f"buffer is {buffer}: a listener needs room for at least one event")
-        return self._start_pump().subscribe(policy, buffer, patience)
+        subscription = self._share().subscribe(policy, buffer, patience)
+        self.unwatched_until = None
+        return subscription
 
     async def aclose(self) -> None:
-        """Close everything of this stream: actors, then the connection. Idempotent, shielded, within two seconds."""
+        """Close everything of this stream: the connection, then its actors. Idempotent, shielded, within two seconds.
+
+        Who reads it in another task gets StreamFailed of kind `aborted`.
+        """
         if self._closed:
             return
         self._closed = True
-        if self._hub is None and not self._actors and self._delivery.close_nowait():
-            self._engine.closed(self)
-            return
-        with anyio.move_on_after(CLOSE_TIME, shield=True):
-            if self._pump_done is not None:
-                self._pump_scope.cancel()
-                await self._pump_done.wait()
-            for actor in reversed(self._actors):
-                await actor.aclose()
-            await self._delivery.aclose()
-        if self._main is not None:
-            self._main.close()
+        self._complete = self._aggregator.state == "ended"
+        if self._hub is not None or self._actors or not self._delivery.close_nowait():
+            self.stop()
+            by = anyio.current_time() + CLOSE_TIME
+            with anyio.CancelScope(deadline=by, shield=True):
+                await self._delivery.aclose()
+            with anyio.CancelScope(deadline=by, shield=True):
+                await self._stopped()
+        self._abort()
         self._engine.closed(self)
 
     def expire(self) -> None:
         """The watchdog found a deadline passed: end whatever waits for the provider."""
         abort = self._delivery.expire()
         if abort is not None:
-            self._engine.start_soon(abort)
+            self._engine.start_soon(self._by_force, abort)
+
+    def stop(self) -> None:
+        """Cancel the actors."""
+        if self._pump_scope is not None:
+            self._pump_scope.cancel()
+        for actor in self._actors:
+            actor.cancel()
+
+    async def _by_force(self, abort: Callable[[], Coroutine[object, object, None]]) -> None:
+        try:
+            await abort()
+        except Exception as error:  # a transport's fault must not end the engine
+            self._log.cause(error)
+
+    async def _stopped(self) -> None:
+        if self._pump_done is not None:
+            await self._pump_done.wait()
+        for actor in reversed(self._actors):
+            await actor.aclose()
+
+    def _abort(self) -> None:
+        """End the response where nothing else did."""
+        if self._aggregator.state != "ended":
+            self._aggregator.abort(self._aborted())
+            self._log.finished(self.response, 0)
+
+    def _aborted(self) -> ErrorInfo:
+        return self._delivery.how_far(error_info("aborted", "the stream was closed before its end", phase="stream", retryable=False))
 
     async def _pull(self) -> Sequence[Event] | None:
-        if self._hub is not None:
-            if self._main is None:
-                self._main = self._hub.subscribe("block", BUFFER, PATIENCE)
-            return await self._main.next_batch()
-        if self._source is None:
-            raise HeadwaterError("read a stream inside its block: async with engine.stream(...) as stream")
-        return await self._source.next_batch()
+        if not self._entered or self._left:
+            if self._complete:
+                return None
+            raise ConfigurationError(OUTSIDE)
+        if self._closed and self._source is None:  # closed by somebody else before it was read
+            words, self._aggregator.last_words = self._aggregator.last_words, ()
+            return words or None
+        if self._topology == "fused" and not self._replay and self._hub is None:
+            self._source = source = self._source or self._chain()
+            return await source.next_batch()
+        hub = self._share()
+        if self._main is None:
+            if self._handed_over is not None:
+                raise ConfigurationError(TWO_READERS)  # the other task's pull is not over
+            self._main = hub.subscribe("block", BUFFER, PATIENCE)
+            self.unwatched_until = None
+        return await self._main.next_batch()
 
-    def _chain(self) -> Source[Event]:
+    def _chain(self) -> Ending:
         """The stages behind the delivery: one's own first, the aggregator last. Synchronous ones are fused; an async one gets an actor."""
         chain: Source[Event] = self._delivery
         for number, stage in enumerate(self._stages):
@@ -191,46 +229,67 @@ class Stream:
             else:
                 assert isinstance(stage, Stage)
                 chain = Fused(chain, stage)
-        folding = Folding(self._aggregator)
+        how_far = self._delivery.how_far
+        folding = Folding(self._aggregator, how_far)
         if self._topology == "staged":
-            return Ending(self._actor(chain, folding, "headwater.aggregator"), None, self._aggregator, self._log)
-        return Ending(chain, folding, self._aggregator, self._log)
+            return Ending(self._actor(chain, folding, "headwater.aggregator"), None, self._aggregator, how_far, self._log)
+        return Ending(chain, folding, self._aggregator, how_far, self._log)
 
     def _actor(self, source: Source[Event], stage: AnyStage, name: str) -> Source[Event]:
         actor: Actor[Event, Event] = Actor(source, stage, name)
         self._actors.append(actor.start(self._engine.group))
         return actor
 
-    def _start_pump(self) -> Hub:
+    def _share(self) -> Hub:
         """From here on an actor reads the stream; a reader who pulled until now becomes a listener."""
-        if self._hub is None:
-            self._hub = Hub(self._aggregator, self._replay, self._unwatched)
+        if self._hub is not None:
+            return self._hub
+        self._source = source = self._source or self._chain()
+        view, folds = self._aggregator, self._topology == "staged"
+        if folds:  # the actors run ahead of the pump
+            view = Aggregator()
+            view.response.provider = self.response.provider
+        self._hub = Hub(view, self._replay, self._unwatched, folds=folds)
+        if source.reading:
+            self._handed_over = anyio.Event()
+            source.handover = self._take_over
+        elif view.state != "new":
+            self._main = self._hub.subscribe("block", BUFFER, PATIENCE, live=True)
+        if not self._hub.over:
             self._pump_done = anyio.Event()
-            self._engine.start_soon(self._pump, name="headwater.fan-out")
+            self._pump_scope = anyio.CancelScope()
+            self._engine.start_soon(self._pump, self._hub, source, self._pump_scope, self._pump_done, name="headwater.fan-out")
         return self._hub
 
-    async def _pump(self) -> None:
+    def _take_over(self, batch: Sequence[Event] | None) -> None:
+        """The pull that was under way when the first listener came is over: what it brought is the listeners' too."""
         assert self._hub is not None
-        assert self._source is not None
-        assert self._pump_done is not None
+        assert self._handed_over is not None
+        if batch and not self._hub.over:
+            self._hub.publish(batch)
+        self._main = self._hub.subscribe("block", BUFFER, PATIENCE, live=True)
+        self._handed_over.set()
+        self._handed_over = None
+
+    async def _pump(self, hub: Hub, source: Ending, scope: anyio.CancelScope, done: anyio.Event) -> None:
         try:
-            with self._pump_scope:
-                await pump(self._source, self._hub, self._engine.clock, self._aggregator.abort)
+            with scope:
+                if self._handed_over is not None:
+                    await self._handed_over.wait()
+                await pump(source, hub, self._engine.clock, self._aborted)
         finally:
-            self._pump_done.set()
+            hub.end(self._aborted)
+            with anyio.move_on_after(CLOSE_TIME, shield=True):
+                await self._delivery.aclose()  # also where nobody leaves the block for long
+            self._abort()
+            done.set()
 
     def _unwatched(self) -> None:
         """The last listener has left before the end."""
         if self._when_unwatched == "cancel":
-            self._pump_scope.cancel()
+            self.stop()
         elif self._when_unwatched != "continue":
-            self._engine.start_soon(self._cancel_later, float(self._when_unwatched))
-
-    async def _cancel_later(self, grace: float) -> None:
-        assert self._hub is not None
-        await anyio.sleep(grace)
-        if not self._hub.subscriptions and not self._closed:
-            self._pump_scope.cancel()
+            self.unwatched_until = self._engine.clock() + self._when_unwatched
 
 
 class TextDeltas:
@@ -252,59 +311,3 @@ class TextDeltas:
                 raise
             if type(event) is TextDelta and stream.choice_of(event.index) == 0:
                 return event.text
-
-
-class Folding:
-    """The aggregator as a stage that cannot break the stream: an illegal event of a stage ends it with StreamFailed of kind `internal`."""
-
-    def __init__(self, aggregator: Aggregator) -> None:
-        self._aggregator = aggregator
-
-    def feed(self, batch: Sequence[Event], /) -> Sequence[Event]:
-        """Fold the batch and pass it on."""
-        try:
-            return self._aggregator.feed(batch)
-        except LocalProtocolError as error:
-            illegal = self._aggregator.illegal
-            good = list(batch[: next(at for at, event in enumerate(batch) if event is illegal)])
-            return good + self._aggregator.abort(_internal(error))
-
-    def finish(self) -> Sequence[Event]:
-        """The stages have ended; without a terminal event one of them swallowed it."""
-        return self._aggregator.abort(error_info("internal", "a stage ended the stream without its terminal event"))
-
-
-class Ending:
-    """The last link: whatever happens in the chain, a terminal event comes, once, and nothing after it. Folds, unless an actor did."""
-
-    def __init__(self, source: Source[Event], folding: Folding | None, aggregator: Aggregator, log: StreamLog) -> None:
-        self._source = source
-        self._folding = folding
-        self._aggregator = aggregator
-        self._log = log
-        self._events = 0
-        self._over = False
-
-    async def next_batch(self) -> Sequence[Event] | None:
-        """The next events; an exception of a stage becomes StreamFailed."""
-        if self._over:
-            return None
-        try:
-            batch = await self._source.next_batch()
-            if self._folding is not None:
-                batch = self._folding.feed(batch) if batch is not None else self._folding.finish()
-        except Exception as error:
-            self._log.cause(error if isinstance(error, HeadwaterError) else HeadwaterError(str(error)))
-            batch = self._aggregator.abort(_internal(error))
-        if not batch:
-            self._over = True
-            return None
-        self._events += len(batch)
-        if type(batch[-1]) in TERMINALS:
-            self._over = True
-            self._log.finished(self._aggregator.response, self._events)
-        return batch
-
-
-def _internal(error: Exception) -> ErrorInfo:
-    return error_info("internal", f"a stage failed: {type(error).__name__}: {error}", phase="stream")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Protocol
 
-from headwater_codecs.neutral import ErrorInfo, HeadwaterError, Response
+from headwater_codecs.neutral import ErrorInfo, Response
 
 
 class Logger(Protocol):
@@ -36,16 +36,17 @@ def find_logger(log: Logger | None) -> Logger | None:
 class StreamLog:
     """The log of one stream. Without a logger every call is one comparison."""
 
-    __slots__ = ("_log", "_model", "_provider", "last_cause")
+    __slots__ = ("_finished", "_log", "_model", "_provider", "last_cause")
 
     def __init__(self, log: Logger | None, provider: str, model: str) -> None:
         self._log = log
         self._provider = provider
         self._model = model
-        self.last_cause: HeadwaterError | None = None
+        self._finished = False
+        self.last_cause: Exception | None = None
 
-    def cause(self, error: HeadwaterError) -> None:
-        """Keep the exception behind a failed attempt: it is chained to what the conveniences raise."""
+    def cause(self, error: Exception | None) -> None:
+        """Keep the exception behind a failure: it is chained to what the conveniences raise. A new attempt starts with none."""
         self.last_cause = error
 
     def started(self) -> None:
@@ -67,9 +68,10 @@ class StreamLog:
             )
 
     def finished(self, response: Response, events: int) -> None:
-        """The stream is over."""
-        if self._log is None:
+        """The stream is over. Said once."""
+        if self._log is None or self._finished:
             return
+        self._finished = True
         error = response.error
         if error is None:
             self._log.debug(
@@ -81,7 +83,8 @@ class StreamLog:
                 seconds=response.timing.end,
             )
         else:
-            self._log.warning(
+            level = self._log.info if error.kind == "aborted" else self._log.warning  # who leaves early need not be warned
+            level(
                 "headwater.stream.failed",
                 provider=self._provider,
                 model=self._model,

@@ -7,7 +7,6 @@ what it brings; nothing happens on import.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from typing import Literal, Protocol
 
 from headwater_codecs.neutral.errors import ConfigurationError, HeadwaterError
@@ -47,5 +46,7 @@ def load_plugins(group: Group, registry: object, points: Iterable[EntryPoint] | 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """` (did you mean a or b?)`, or nothing when no known name is close."""
+    from difflib import get_close_matches  # only errors need it
+
     close = get_close_matches(name, list(known), 3, 0.6)
     return f" (did you mean {' or '.join(close)}?)" if close else ""

@@ -10,7 +10,7 @@ import pytest
 
 import headwater
 from headwater.batch import Defaults, Result, Row, process, read_rows, record, row_of, run
-from headwater.retry import NO_RETRY
+from headwater.retry import Retry
 from headwater_codecs.neutral import ConfigurationError
 from loopback import Asked, Loopback, Reply, delta, ending, loopback, refused_url
 
@@ -27,7 +27,7 @@ def rows(server: Loopback | str, *prompts: str) -> list[Row]:
 
 def engine() -> headwater.Engine:
     """An engine that tries once."""
-    return headwater.Engine(retry=NO_RETRY)
+    return headwater.Engine(retry=Retry(attempts=0))
 
 
 async def echo(asked: Asked, reply: Reply) -> None:

@@ -2,32 +2,9 @@
 
 from __future__ import annotations
 
-from headwater.batch import Result, Row, Statistics
+from counted_rows import filled
+from headwater.batch import Statistics
 from headwater.cli.progress import progress_line
-from headwater.decode import decode
-from headwater_codecs.neutral import Response, Timing, error_info
-from loopback import delta, ending
-
-ROW = Row(index=0, line=1)
-
-
-def answer(first: float, finish: str = "stop", attempts: int = 1) -> Response:
-    """A decoded answer of 2 tokens whose first content came after `first` seconds."""
-    response = decode("openai-chat", [delta("a") + ending(finish)])
-    response.timing = Timing(first_content=first)
-    response.attempts = attempts
-    return response
-
-
-def filled() -> Statistics:
-    """Three answers (one cut, one at the third attempt) and two failures, one of them with usage and a first content."""
-    statistics = Statistics()
-    statistics.add(Result(ROW, answer(1.0)))
-    statistics.add(Result(ROW, answer(2.0, "length")))
-    statistics.add(Result(ROW, answer(3.0, attempts=3)))
-    statistics.add(Result(ROW, answer(99.0), error_info("truncated", "x")))
-    statistics.add(Result(ROW, None, error_info("auth", "x")))
-    return statistics
 
 
 def test_summary() -> None:
@@ -54,7 +31,7 @@ def test_lines() -> None:
     assert filled().lines(4.0) == [
         "5 rows in 4.0 s: 3 answered, 2 failed (truncated 1, auth 1)",
         "finish reasons: stop 2, length 1; 2 retries",
-        "tokens: 12 in, 8 out, 2.0 tokens/s (1 rows without reported usage are not in it)",
+        "tokens: 12 in, 8 out, 2.0 tokens/s (not in it: 1 without reported usage)",
         "time to first content: p50 2.00 s, p90 3.00 s (n=3)",
     ]
 

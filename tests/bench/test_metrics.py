@@ -151,7 +151,7 @@ def test_failures_are_a_population_of_their_own() -> None:
 def test_notes_say_what_to_know() -> None:
     """Warm-up, failures and thin percentiles are said; what did not happen is not."""
     assert failing().notes == [
-        "2 warm-up requests are not in the figures",
+        "warm-up is not in the figures: 2 earlier",
         "3 of 10 requests failed; their times are kept apart",
         "* fewer values than this percentile needs to stand with 99 % confidence (p50: 11, p90: 64, p99: 662)",
     ]
@@ -162,7 +162,7 @@ def test_notes_on_estimates_and_reads() -> None:
     summary = summarize([sample((0.1, text(3)), (0.2, text(3)), end=0.3)], seconds=0.3, warm_up=0, concurrency=1, loop_lag=[0.05])
     assert summary.notes == [
         "no warm-up: the first requests set up connections",
-        "1 answers came without reported usage: their output tokens are estimated, one per output event",
+        "output tokens of 1 without reported usage are estimated, one per output event",
         "67% of the output events shared a network read with another one: gaps are between reads, not between tokens",
         "this process was late by 50.0 ms (p99), more than 10% of the time to first token: lower the concurrency",
         "* fewer values than this percentile needs to stand with 99 % confidence (p50: 11, p90: 64, p99: 662)",

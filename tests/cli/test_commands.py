@@ -71,6 +71,17 @@ def test_wrong_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("arguments", [["generate", "hi"], ["batch", "{dir}/in.jsonl", "-o", "{dir}/out"], ["bench", "local/smollm2"]])
+def test_local_model_without_its_weights(tmp_path: Path, arguments: list[str]) -> None:
+    """What the local model lacks is said once, before anything runs, and a row never pays for it."""
+    (tmp_path / "in.jsonl").write_bytes(b'{"prompt": "a"}\n' * 3)
+    result = headwater(*(argument.format(dir=tmp_path) for argument in arguments), env={"HEADWATER_LOCAL_GGUF": str(tmp_path / "gone.gguf")})
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert "cannot read" in line
+    assert not (tmp_path / "out").exists()
+
+
 def test_unknown_option() -> None:
     """A wrong option is explained by click, with the same exit code."""
     result = headwater("generate", "--telepathy", "x")

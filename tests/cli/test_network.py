@@ -152,7 +152,7 @@ async def test_generate_stopped(anyio_backend: str) -> None:
                 process.send_signal(signal.SIGINT)
                 code, out, err = await finished(process)
                 await server.asked[0].hung_up.wait()
-    assert (code, out, err) == (130, "\n", "stopped: the answer is partial (6 characters)\n")
+    assert (code, out, err) == (130, "\n", "stopped by Ctrl-C: the answer is partial (6 characters)\n")
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ async def test_batch_stopped(anyio_backend: str, tmp_path: Path) -> None:
     records = [json.loads(line) for line in target.read_bytes().splitlines()]
     assert [(record["error"]["kind"], record["error"]["message"]) for record in records] == [("aborted", "stopped by Ctrl-C")] * 2
     assert (code, len(server.asked)) == (130, 2)
-    assert "stopped: 2 rows in flight were aborted and written with what they had received; 3 rows were not started" in err
+    assert "stopped by Ctrl-C: 2 rows in flight were aborted and written with what they had received; 3 rows were not started" in err
 
 
 async def test_two_batches_on_one_output(anyio_backend: str, tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ async def test_bench(anyio_backend: str) -> None:
         "time to first token",
         "4 of 6 requests succeeded (66.7%)",
         "time per output token: ",
-        "1 warm-up requests are not in the figures",
+        "warm-up is not in the figures: 1 earlier",
     ):
         assert expected in shown
 

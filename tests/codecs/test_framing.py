@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from headwater_codecs.framing import SNIPPET, Fault, Framing, is_complete_json, snippet
+from headwater_codecs.framing import SNIPPET, Fault, Framing, snippet
 from headwater_codecs.neutral import ErrorInfo, error_info
 from headwater_codecs.sse import Frame
 from helpers import every_split
@@ -136,8 +136,3 @@ def test_snippet() -> None:
     """The start of the bytes, marked when it is not all."""
     assert snippet(b"ab\xff") == "ab\ufffd"
     assert snippet(b"x" * 300) == "x" * SNIPPET + "..."
-
-
-def test_is_complete_json() -> None:
-    """One whole value, no more and no less."""
-    assert [is_complete_json(data) for data in (b"{}", b' [1] \n"', b"[1", b"", b"1")] == [True, False, False, False, True]

@@ -255,3 +255,11 @@ def test_same_as_the_standard_for_any_bytes(data: bytes, places: list[int]) -> N
 def without_end(frames: list[Frame]) -> list[tuple[bytes, str, str, int | None, bool]]:
     """Frames as tuples."""
     return [(frame.data, frame.event, frame.id, frame.retry, frame.terminated) for frame in frames]
+
+
+def test_an_error_field_is_an_error_frame() -> None:
+    """Older llama.cpp servers write `error: {...}` where a data line should be; at any cutting it comes behind what it interrupted."""
+    raw = b'data: {"a":1}\n\nerror: {"code":500,"message":"engine died"}\n\n'
+    expected = [Frame(b'{"a":1}'), Frame(b'{"error": {"code":500,"message":"engine died"}}', "error")]
+    for chunks in every_split(raw):
+        assert feed_all(SSEParser(), chunks) == expected

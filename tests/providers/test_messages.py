@@ -258,8 +258,9 @@ def test_meta_of_text_and_calls_is_merged_too() -> None:
     """A refusal, or a signature of a call, are fields of the message."""
     parts = (TextPart("", meta=Raw(b'{"refusal":"no"}')),)
     assert messages([user("hi"), Message("assistant", parts)]) == [HI, {"role": "assistant", "content": None, "refusal": "no"}]
-    call = ToolCallPart("c1", "weather", '{"city":"Bern"}', meta=Raw(b'{"x":1,"content":null}'))
-    assert messages([user("hi"), assistant("a", call)]) == [HI, {"role": "assistant", "content": "a", "tool_calls": [CALL_WIRE], "x": 1}]
+    call = ToolCallPart("c1", "weather", '{"city":"Bern"}', signature="S", meta=Raw(b'{"x":1,"id":null}'))
+    wire = {**CALL_WIRE, "x": 1, "extra_content": {"google": {"thought_signature": "S"}}}
+    assert messages([user("hi"), assistant("a", call)]) == [HI, {"role": "assistant", "content": "a", "tool_calls": [wire]}]
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ class ToolCall(Struct, frozen=True, omit_defaults=True):
             return self.arguments
         try:
             return msgspec.json.decode(self.arguments.encode())
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             info = ErrorInfo("malformed", f"the arguments of call {self.id} ({self.name}) are not JSON: {error}")
             raise exception_for(info) from error
 

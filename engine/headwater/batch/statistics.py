@@ -80,7 +80,7 @@ class Statistics:
         if self.counted:
             rate = f", {self.output_tokens / seconds:.1f} tokens/s" if seconds > 0 else ""
             missing = self.rows - self.counted
-            note = f" ({missing} rows without reported usage are not in it)" if missing else ""
+            note = f" (not in it: {missing} without reported usage)" if missing else ""
             lines.append(f"tokens: {self.input_tokens} in, {self.output_tokens} out{rate}{note}")
         p50, p90 = percentile(self.first_content, 50), percentile(self.first_content, 90)
         if p50 is not None and p90 is not None:

@@ -39,7 +39,7 @@ DEFINITIONS: dict[str, str] = {
     "first_token_from_send": "the same from the moment the connection was there and the request was sent: without name look-up, TCP, TLS",
     "first_text": "from the call to the first text (a model that thinks first has a later first text)",
     "gap": "between two reads that brought output, all requests pooled; the first token is not in it",
-    "tpot": "time per output token: (last output - first output) / (output tokens - those of the first read), per request; none for one token",
+    "tpot": "(last output - first output) / (output tokens - those of the first read), per request; none for an answer of one token",
     "end_to_end": "from the call to the end of the stream",
     "tokens_per_second": "output tokens / (last output - call), per request",
     "output_tokens": "as the provider reports them, reasoning included; where it reports none, one per output event, marked as an estimate",
@@ -225,11 +225,11 @@ def _values(samples: Iterable[Sample], name: str) -> list[float]:
 
 def _notes(summary: Summary) -> list[str]:
     """What a reader has to know before believing the figures."""
-    notes = [f"{summary.warm_up} warm-up requests are not in the figures" if summary.warm_up else "no warm-up: the first requests set up connections"]
+    notes = [f"warm-up is not in the figures: {summary.warm_up} earlier" if summary.warm_up else "no warm-up: the first requests set up connections"]
     if summary.requests > summary.succeeded:
         notes.append(f"{summary.requests - summary.succeeded} of {summary.requests} requests failed; their times are kept apart")
     if summary.estimated:
-        notes.append(f"{summary.estimated} answers came without reported usage: their output tokens are estimated, one per output event")
+        notes.append(f"output tokens of {summary.estimated} without reported usage are estimated, one per output event")
     if summary.coalesced_share is not None and summary.coalesced_share >= FLAG_COALESCED:
         notes.append(
             f"{summary.coalesced_share:.0%} of the output events shared a network read with another one: gaps are between reads, not between tokens"

@@ -16,7 +16,7 @@ def app() -> None:
     """
 
 
-@app.command()
+@app.command(short_help="Answer one prompt, streaming to the terminal.")
 @click.argument("prompt")
 @model_option
 @sampling_options
@@ -36,7 +36,7 @@ def generate(prompt: str, **options: object) -> int:
     return generate(prompt, Options.of(options))
 
 
-@app.command()
+@app.command(short_help="Answer every row of a file, so many at a time.")
 @click.argument("input", metavar="IN.jsonl")
 @click.option("-o", "--output", required=True, metavar="OUT.jsonl", help="Where the records go; - is standard output.")
 @click.option("-m", "--model", help="The model of every row, whatever the rows say. Without it: each row's own, else local/smollm2.")
@@ -69,7 +69,7 @@ def batch(input: str, output: str, **options: object) -> int:
     return batch(input, output, Options.of(options))
 
 
-@app.command()
+@app.command(short_help="Decode a captured response body, offline.")
 @click.argument("file", metavar="FILE")
 @click.option("-p", "--protocol", required=True, help="The wire protocol of the body: openai-chat, ...")
 @click.option("--json", "as_json", is_flag=True, help="Print the response as JSON.")
@@ -88,7 +88,7 @@ def decode(file: str, protocol: str, **options: object) -> int:
     return decode(file, protocol, Options.of(options))
 
 
-@app.command()
+@app.command(short_help="List the vendors that are known, and whether their key is set.")
 @click.option("--json", "as_json", is_flag=True, help="Print the vendors as JSON.")
 @common
 def models(as_json: bool, **options: object) -> int:
@@ -98,7 +98,7 @@ def models(as_json: bool, **options: object) -> int:
     return models(as_json)
 
 
-@app.command()
+@app.command(short_help="Measure how fast a model streams.")
 @click.argument("model")
 @click.option("-n", "--requests", type=int, default=20, show_default=True, help="Requests to measure.")
 @click.option("-c", "--concurrency", type=int, default=1, show_default=True, help="Requests in flight at the same time.")

@@ -23,6 +23,7 @@ from headwater.batch import (
     record_line,
 )
 from headwater.batch.files import STANDARD
+from headwater.batch.rows import DEFAULT_MODEL
 from headwater.cli.calls import PromptOptions, check_model
 from headwater.cli.console import DONE, FAILED, Interrupt, run_async, say
 from headwater.cli.progress import shown
@@ -53,6 +54,8 @@ def batch(input: str, output: str, options: Options) -> int:
     with InputFile(input) as lines:
         if options.model_name is not None:
             check_model(options.model(options.model_name))
+        elif lines.regular and _names_no_model(lines):
+            check_model(DEFAULT_MODEL)
         with OutputFile(output, overwrite=options.overwrite, input=input) as records:
             return run_async(partial(answer_all, lines, records, options), options.backend)
 
@@ -70,15 +73,22 @@ async def answer_all(lines: InputFile, records: OutputFile, options: Options) ->
         options.engine(BATCH_TIMEOUTS) as engine,
         process(engine, _rows(lines, options), concurrency=options.concurrency, fail_fast=options.fail_fast) as results,
     ):
-        interrupt.on_first = partial(results.stop, "stopped by Ctrl-C")
+        interrupt.on_first = results.stop
         statistics = results.statistics
         async with shown(statistics, total):
             async for result in results:
                 records.write(record_line(result))
-    _conclude(statistics, time.monotonic() - began, total, stopped=interrupt.exit_code is not None, as_json=options.as_json)
+    _conclude(statistics, time.monotonic() - began, total, stopped=interrupt.why, as_json=options.as_json)
     if interrupt.exit_code is not None:
         return interrupt.exit_code
     return FAILED if statistics.failed else DONE
+
+
+def _names_no_model(lines: InputFile) -> bool:
+    """Whether the first row leaves the model to us; the file is at its start again afterwards."""
+    first = next(read_rows(lines), None)
+    lines.binary.seek(0)
+    return first is not None and first.request is not None and first.request.model == DEFAULT_MODEL
 
 
 def _rows(lines: InputFile, options: Options) -> Iterable[Row] | AsyncIterable[Row]:
@@ -99,12 +109,12 @@ async def _arriving(lines: InputFile, options: Options) -> AsyncIterator[Row]:
                 return
 
 
-def _conclude(statistics: Statistics, seconds: float, total: int | None, *, stopped: bool, as_json: bool) -> None:
+def _conclude(statistics: Statistics, seconds: float, total: int | None, *, stopped: str, as_json: bool) -> None:
     for line in statistics.lines(seconds):
         say(line)
     if stopped:
         left = "" if total is None else f"; {total - statistics.rows} rows were not started"
-        say(f"stopped: {statistics.failures['aborted']} rows in flight were aborted and written with what they had received{left}")
+        say(f"{stopped}: {statistics.failures['aborted']} rows in flight were aborted and written with what they had received{left}")
     if as_json:
         sys.stdout.buffer.write(json_line(statistics.summary(seconds)))
         sys.stdout.buffer.flush()

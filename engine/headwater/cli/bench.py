@@ -50,7 +50,7 @@ async def _measure(request: Request, options: Options) -> tuple[Summary | None, 
     summary: Summary | None = None
     async with interrupt.watch(), options.engine(BATCH_TIMEOUTS) as engine:
         with anyio.CancelScope() as scope:
-            interrupt.on_first = scope.cancel
+            interrupt.on_first = lambda why: scope.cancel()
             summary = await measure(
                 engine,
                 request,

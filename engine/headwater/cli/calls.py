@@ -67,5 +67,9 @@ class PromptOptions(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def check_model(model: Model | str) -> None:
-    """Raise ConfigurationError when the model cannot be reached for a reason that is known without a network: its name, its key."""
-    default_registries().resolve(model)
+    """Raise ConfigurationError when the model cannot be reached for a reason that is known beforehand: its name, its key, its weights."""
+    target = default_registries().resolve(model)
+    if target.launcher == "local":
+        from headwater.local.weights import find_weights
+
+        find_weights(target.model)

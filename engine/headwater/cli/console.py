@@ -90,19 +90,21 @@ def configure_logs(verbose: int) -> None:
 
 
 class Interrupt:
-    """The signals seen. The first calls what `on_first` names, so that the command ends well; the next one cancels everything."""
+    """The signals seen. The first calls `on_first` with a few words on why, so that the command ends well; the next one cancels everything."""
 
     def __init__(self) -> None:
         self.exit_code: int | None = None
-        self.on_first: Callable[[], None] | None = None
+        self.why = ""
+        self.on_first: Callable[[str], object] | None = None
         self._scope = anyio.CancelScope()
 
     def signalled(self, number: int) -> None:
         """One signal came."""
         if self.exit_code is None:
             self.exit_code = STOPPED if number == signal.SIGINT else TERMINATED
+            self.why = f"stopped by {'Ctrl-C' if number == signal.SIGINT else 'SIGTERM'}"
             if self.on_first is not None:
-                self.on_first()
+                self.on_first(self.why)
                 return
         self._scope.cancel()
 

@@ -7,8 +7,8 @@ from functools import partial
 
 import anyio
 
-from headwater.cli.calls import GENERATE_TIMEOUTS, PromptOptions
-from headwater.cli.console import DONE, FAILED, Interrupt, explain, run_async, say, write_out
+from headwater.cli.calls import GENERATE_TIMEOUTS, PromptOptions, check_model
+from headwater.cli.console import DONE, FAILED, USAGE, Interrupt, explain, run_async, say, write_out
 from headwater.cli.options import stdin_text
 from headwater.plain import json_line, response_as_dict
 from headwater_codecs.neutral import ConfigurationError, ReasoningDelta, RefusalDelta, Request, Response, TextDelta, ToolCallEnd, error_info
@@ -27,6 +27,7 @@ def generate(prompt: str, options: Options) -> int:
     text = stdin_text() if prompt == "-" else prompt
     if not text.strip():
         raise ConfigurationError("the prompt is empty")
+    check_model(options.model(options.model_name))
     return run_async(partial(answer, options.request(options.model_name, text), options), options.backend)
 
 
@@ -36,7 +37,7 @@ async def answer(request: Request, options: Options) -> int:
     async with interrupt.watch(), options.engine(GENERATE_TIMEOUTS) as engine:
         stream = engine.stream(request)
         with anyio.CancelScope() as scope:
-            interrupt.on_first = scope.cancel
+            interrupt.on_first = lambda why: scope.cancel()
             async with stream:
                 async for event in stream:
                     if not options.as_json and isinstance(event, TextDelta | RefusalDelta):
@@ -47,26 +48,27 @@ async def answer(request: Request, options: Options) -> int:
                     elif not options.as_json and isinstance(event, ToolCallEnd):
                         _show_call(stream.response)
         response = stream.response
-    return _finish(response, interrupt.exit_code, options.as_json)
+    return _finish(response, interrupt, options.as_json)
 
 
-def _finish(response: Response, stopped: int | None, as_json: bool) -> int:
+def _finish(response: Response, interrupt: Interrupt, as_json: bool) -> int:
     """The last lines: what came of it, on standard error; the exit code."""
-    if stopped is not None and response.error is None and response.finish_reason is None:
-        response.error = error_info("aborted", "stopped by Ctrl-C", retryable=True)
+    stopped = interrupt.exit_code
+    if stopped is not None and response.finish_reason is None and (response.error is None or response.error.kind == "aborted"):
+        response.error = error_info("aborted", interrupt.why, retryable=True)
     if as_json:
         sys.stdout.buffer.write(json_line(response_as_dict(response)))
         sys.stdout.buffer.flush()
     elif response.text and not response.text.endswith("\n"):
         write_out("\n")
     if stopped is not None and response.finish_reason is None:
-        say(f"stopped: the answer is partial ({len(response.text)} characters)")
+        say(f"{interrupt.why}: the answer is partial ({len(response.text)} characters)")
         return stopped
     failed = response.to_exception()
     if failed is not None:
         partial_answer = f" (the answer is partial: {len(response.text)} characters)" if response.text else ""
         say(f"headwater: {explain(failed.info)}{partial_answer}")
-        return FAILED
+        return USAGE if failed.info.kind == "configuration" else FAILED
     say(status_line(response))
     return DONE
 

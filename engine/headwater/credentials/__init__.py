@@ -20,6 +20,8 @@ async def reveal(key: Secret | str | KeyProvider | None) -> Secret | None:
             token = await token
     except Exception as error:
         raise ConfigurationError(f"the token provider given as api_key failed: {type(error).__name__}") from error
+    if isinstance(token, Secret):
+        return token
     if not isinstance(token, str) or not token:
         raise ConfigurationError(f"the token provider given as api_key returned {type(token).__name__}, not a non-empty string")
     return Secret(token)

@@ -73,6 +73,9 @@ class TransportResponse(Protocol):
         With `drain` (the stream's logical end was seen) it first reads on for the body's end, for at most 100 ms or 64 KiB.
         """
 
+    def close_nowait(self) -> bool:
+        """What `aclose` does, if it can be done without waiting: True when it is done, False when `aclose` must be awaited."""
+
     async def abort(self) -> None:
         """Close the connection at once; a pending `receive` in another task wakes with ClosedResourceError."""
 

@@ -1,7 +1,6 @@
 """Requests through an httpx or httpx2 client: proxies, HTTP/2, and the caller's own client with its auth and mounts.
 
-The two libraries have one API and are told apart by the module of the client's class; neither is imported unless a client of our own has
-to be made. Bodies are read raw: content encodings are undone by the engine, lines are nobody's business here.
+Bodies are read raw: content encodings are undone by the engine, lines are nobody's business here.
 
 Over HTTP/2 closing a stream wakes no pending read, so every read runs in a cancel scope which `abort` cancels. A stream that is given up
 over HTTP/2 may go on at the provider until the connection is closed: httpx sends no reset.
@@ -9,79 +8,33 @@ over HTTP/2 may go on at the provider until the connection is closed: httpx send
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from functools import cache
-from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Literal, Protocol, cast
+from collections.abc import AsyncIterator
+from typing import cast
 
 import anyio
 
 from headwater.transport.base import Trace
-from headwater.transport.errors import foreign_error
+from headwater.transport.errors import broken, foreign_error
+from headwater.transport.httpx_client import (
+    CLOSE_TIME,
+    AsyncClient,
+    ClientResponse,
+    ClientSettings,
+    Family,
+    Once,
+    Watch,
+    body_class,
+    client_family,
+    installed_family,
+)
 from headwater.transport.wire import check_headers, split_url
 from headwater_codecs.neutral.errors import ConfigurationError
 from headwater_providers.adapter import HttpRequest
 
 DRAIN = 64 << 10  # bytes read on for the end of a body, so that its connection can be used again
 DRAIN_TIME = 0.1  # seconds for the same
-CLOSE_TIME = 2.0  # seconds that closing takes at most
-IDLE = 15.0  # seconds an idle connection of our own client is kept
-
-Family = Literal["httpx", "httpx2"]
-
-
-class _Closable(Protocol):
-    async def aclose(self) -> None: ...
-
-
-class _Request(Protocol):
-    """What we use of an httpx request."""
-
-    stream: object
-
-
-class _Headers(Protocol):
-    @property
-    def raw(self) -> Sequence[tuple[bytes, bytes]]: ...
-
-
-class _Response(Protocol):
-    """What we use of an httpx response."""
-
-    status_code: int
-    headers: _Headers
-    is_stream_consumed: bool
-
-    @property
-    def content(self) -> bytes: ...
-
-    def aiter_raw(self) -> AsyncIterator[bytes]: ...
-
-    async def aclose(self) -> None: ...
-
-
-class AsyncClient(Protocol):
-    """What we use of an httpx or httpx2 async client."""
-
-    def build_request(
-        self, method: str, url: str, *, content: bytes | None, headers: Sequence[tuple[str, str]], timeout: None, extensions: Mapping[str, object]
-    ) -> _Request: ...
-
-    async def send(self, request: _Request, *, stream: bool, follow_redirects: bool) -> _Response: ...
-
-    async def aclose(self) -> None: ...
-
-
-def client_family(client: object) -> Family | None:
-    """Which library an async client is of, subclasses included; None for anything else."""
-    for base in type(client).__mro__:
-        root = base.__module__.partition(".")[0]
-        if root in ("httpx", "httpx2") and base.__name__ == "AsyncClient":
-            return cast(Family, root)
-    return None
 
 
 class HttpxTransport:
@@ -108,7 +61,7 @@ class HttpxTransport:
         self._client = cast("AsyncClient | None", client)
         self._owned = client is None
         self._single_use: AsyncClient | None = None
-        self._make = _ClientSettings(family or _installed_family(), proxy, http2, ssl_context) if client is None else None
+        self._make = ClientSettings(family or installed_family(), proxy, http2, ssl_context) if client is None else None
 
     async def open(self, request: HttpRequest, trace: Trace) -> HttpxResponse:
         """Send the request and wait for the headers. Raises as `SocketTransport.open` does.
@@ -116,16 +69,16 @@ class HttpxTransport:
         A fresh connection can be promised by a client of our own only; a given client is just asked again.
         """
         address = split_url(request.url)
-        check_headers(request)
+        check_headers(request.headers)
         headers = [*request.headers, *(_IDENTITY if all(name.lower() != "accept-encoding" for name, _ in request.headers) else ())]
         client = self._client_for(trace.fresh)
-        watch = _Watch(trace)
+        watch = Watch(trace)
         try:
             built = client.build_request(
                 request.method, request.url, content=request.body or None, headers=headers, timeout=None, extensions={"trace": watch.step}
             )
             if request.body:
-                built.stream = _body_class(type(built).__module__.partition(".")[0])(request.body)
+                built.stream = body_class(type(built).__module__.partition(".")[0])(request.body)
             response = await client.send(built, stream=True, follow_redirects=False)
         except BaseException as error:
             await watch.close_unfinished()
@@ -165,114 +118,10 @@ class HttpxTransport:
 _IDENTITY = (("accept-encoding", "identity"),)
 
 
-def _installed_family() -> Family:
-    if importlib.util.find_spec("httpx") is not None:
-        return "httpx"
-    if importlib.util.find_spec("httpx2") is not None:
-        return "httpx2"
-    raise ConfigurationError("neither httpx nor httpx2 is installed: pip install httpx")
-
-
-class _ClientSettings:
-    """How a client of our own is made: no limit on connections (httpx's is 100), no cookies, certificates of the system."""
-
-    def __init__(self, family: Family, proxy: str | None, http2: bool, ssl_context: ssl.SSLContext | None) -> None:
-        self._family = family
-        self._proxy = proxy
-        self._http2 = http2
-        self._context = ssl_context
-
-    def client(self, *, keep: bool) -> AsyncClient:
-        """A new client; one that does not `keep` opens a connection for every request."""
-        httpx = importlib.import_module(self._family)
-        if self._context is None:
-            self._context = ssl.create_default_context()
-        return cast(
-            AsyncClient,
-            httpx.AsyncClient(
-                verify=self._context,
-                http2=self._http2,
-                proxy=self._proxy,
-                timeout=None,
-                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=None if keep else 0, keepalive_expiry=IDLE),
-            ),
-        )
-
-
-class _Watch:
-    """Follows one request through its `trace` extension: whether the connection is new, and how far the request got.
-
-    Through a proxy the same steps are seen twice, first for CONNECT: the second pass sets everything anew. A connection that is being
-    made is remembered, because httpcore drops it open when it is cancelled during the TLS handshake or right after it.
-    """
-
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        self._new = False
-        self._unfinished: list[object] = []
-
-    async def step(self, name: str, info: Mapping[str, object]) -> None:
-        """The extension's callback."""
-        trace, step = self._trace, name.partition(".")[2]
-        if trace.pool is None:  # the first step: until here the client's pool let it wait
-            trace.pool = trace.clock()
-        if step in ("connect_tcp.started", "start_tls.started"):
-            self._new = True
-            trace.phase = "connect"
-        elif step in ("connect_tcp.complete", "start_tls.complete"):
-            self._unfinished.append(info.get("return_value"))
-        elif step == "send_request_headers.started":
-            self._unfinished.clear()  # from here on httpcore closes it itself
-            trace.first_byte = False
-            trace.got_connection(reused=not self._new)
-        elif step == "send_request_body.complete":
-            trace.sent = trace.clock()
-
-    async def close_unfinished(self) -> None:
-        """Close what was connected and never used."""
-        for stream in reversed(self._unfinished):
-            with anyio.move_on_after(CLOSE_TIME, shield=True):
-                await cast(_Closable, stream).aclose()
-
-
-class _Once:
-    """Gives one piece. A generator would do, if httpx closed the generators that it leaves half-way: trio complains about each."""
-
-    def __init__(self, piece: bytes) -> None:
-        self._piece: bytes | None = piece
-
-    def __aiter__(self) -> _Once:
-        return self
-
-    async def __anext__(self) -> bytes:
-        if self._piece is None:
-            raise StopAsyncIteration
-        piece, self._piece = self._piece, None
-        return piece
-
-
-class _Body:
-    """The request's body, readable again and again."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def __aiter__(self) -> _Once:
-        return _Once(self._data)
-
-
-@cache
-def _body_class(family: str) -> Callable[[bytes], object]:
-    """`_Body` as a class that this library accepts: it asks for a subclass of its own."""
-    base: type = importlib.import_module(family).AsyncByteStream
-    return type("_Body", (_Body, base), {})
-
-
 class HttpxResponse:
     """An open response; see `TransportResponse`."""
 
-    def __init__(self, response: _Response, peer: str) -> None:
+    def __init__(self, response: ClientResponse, peer: str) -> None:
         self.status = response.status_code
         self.headers: dict[str, str] = {}
         for raw_name, raw_value in response.headers.raw:
@@ -281,13 +130,14 @@ class HttpxResponse:
         self._response = response
         self._pieces: AsyncIterator[bytes]
         if response.is_stream_consumed:  # by a hook of the caller's client, or made up by a mock: read, and decoded
-            self._pieces = _Once(response.content)
+            self._pieces = Once(response.content)
             self.headers.pop("content-encoding", None)
         else:
             self._pieces = response.aiter_raw()
         self._peer = peer
         self._scope: anyio.CancelScope | None = None  # of the read that is waiting
         self._ended = False
+        self._cut = False
         self._closed = False
 
     async def receive(self) -> bytes | None:
@@ -296,6 +146,8 @@ class HttpxResponse:
             raise anyio.ClosedResourceError
         if self._ended:
             return None
+        if self._cut:
+            raise broken(f"{self._peer}: a read was cancelled, and a body that httpx reads cannot be read on after that", "stream", first_byte=True)
         try:
             with anyio.CancelScope() as scope:
                 self._scope = scope
@@ -309,10 +161,17 @@ class HttpxResponse:
             if self._closed:
                 raise anyio.ClosedResourceError from error
             raise foreign_error(error, self._peer, "stream", first_byte=True) from error
+        except BaseException:
+            self._cut = True  # the generators of httpx are dead: asked again, they would say that the body has ended
+            raise
         finally:
             self._scope = None
         await self._close()  # our scope was cancelled, so `abort` was called
         raise anyio.ClosedResourceError
+
+    def close_nowait(self) -> bool:
+        """False: httpx closes with awaits."""
+        return False
 
     async def aclose(self, *, drain: bool = False) -> None:
         """Give the connection back if the body has ended (with `drain`, reads on for its end a little), else close it."""

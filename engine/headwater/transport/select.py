@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 import time
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
@@ -12,6 +11,8 @@ from headwater.transport.wire import split_url
 from headwater_codecs.neutral.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    import ssl
+
     from headwater.transport.base import Clock, Trace, Transport, TransportResponse
     from headwater.transport.httpx_transport import HttpxTransport
     from headwater_providers.adapter import HttpRequest
@@ -41,7 +42,8 @@ def choose_transport(
             raise ConfigurationError("a given transport brings its own proxy and TLS settings: set them there")
         return cast("Transport", transport)
     # Only now: httpx is slow to import, and most never need it.
-    from headwater.transport.httpx_transport import HttpxTransport, client_family
+    from headwater.transport.httpx_client import client_family
+    from headwater.transport.httpx_transport import HttpxTransport
 
     if transport == "httpx":
         return HttpxTransport(proxy=proxy, ssl_context=ssl_context)
@@ -89,7 +91,12 @@ class AutoTransport:
 
 
 def proxy_applies(scheme: str, host: str, port: int) -> bool:
-    """Whether the environment (or the system) names a proxy for this address: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, but for NO_PROXY."""
+    """Whether the environment (or the system) names a proxy for this address: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, but for NO_PROXY.
+
+    Never for this machine itself: the embedded model and test servers are behind no proxy, and none could reach them.
+    """
+    if host in ("localhost", "::1") or host.startswith("127."):
+        return False
     from urllib.request import getproxies, proxy_bypass  # slow to import
 
     proxies = getproxies()

@@ -7,19 +7,19 @@ further task switch. Deadlines cancel `open` and call `abort`.
 
 from __future__ import annotations
 
-import ssl
 import time
 from typing import TYPE_CHECKING
 
 import anyio
 
-from headwater.transport.connection import READ, Connection, close_all, connect, keep_read_buffers_on_the_heap
+from headwater.transport.connection import READ, Connection, close_all, keep_read_buffers_on_the_heap
 from headwater.transport.errors import foreign_error
 from headwater.transport.pool import IDLE, MAX_IDLE, Pool
-from headwater.transport.tls import default_context
 from headwater.transport.wire import Address, ResponseParser, request_bytes, split_url
 
 if TYPE_CHECKING:
+    import ssl
+
     from headwater.transport.base import Clock, Trace
     from headwater_providers.adapter import HttpRequest
 
@@ -36,6 +36,7 @@ class SocketTransport:
         self._context = ssl_context
         self._pool: Pool[Connection] = Pool(idle, max_idle)
         self._clock = clock
+        self._closing: list[Connection] = []
         keep_read_buffers_on_the_heap()
 
     async def open(self, request: HttpRequest, trace: Trace) -> SocketResponse:
@@ -53,10 +54,12 @@ class SocketTransport:
         trace.pool = trace.clock()
         reused = connection is not None
         try:
-            if closing:
+            if closing or self._closing:
+                closing += self._closing
+                self._closing = []
                 await close_all(closing)
             if connection is None:
-                connection = await connect(address, self._context_for(address))
+                connection = await self._connect(address)
             trace.got_connection(reused)
             parser, pieces = await connection.exchange(payload, trace)
         except BaseException as error:
@@ -70,7 +73,8 @@ class SocketTransport:
 
     async def aclose(self) -> None:
         """Close every idle connection; those in use are closed when their response is."""
-        await close_all(self._pool.close())
+        closing, self._closing = self._closing, []
+        await close_all([*closing, *self._pool.close()])
 
     def release(self, connection: Connection, parser: ResponseParser) -> list[Connection]:
         """Take a connection back whose response is over; returned are those to be closed, maybe itself."""
@@ -78,12 +82,20 @@ class SocketTransport:
             return self._pool.give(connection.address.origin, connection, self._clock(), parser.headers.get("keep-alive"))
         return [connection]
 
-    def _context_for(self, address: Address) -> ssl.SSLContext | None:
+    def close_later(self, connections: list[Connection]) -> None:
+        """Keep connections that the pool gave up until somebody has time to close them: the next request, or `aclose`."""
+        self._closing += connections
+
+    async def _connect(self, address: Address) -> Connection:
+        from headwater.transport.dial import connect
+
         if not address.secure:
-            return None
+            return await connect(address, None)
         if self._context is None:
+            from headwater.transport.tls import default_context
+
             self._context = default_context()
-        return self._context
+        return await connect(address, self._context)
 
 
 class SocketResponse:
@@ -142,6 +154,18 @@ class SocketResponse:
         self._parser.release()
         if closing:
             await close_all(closing)
+
+    def close_nowait(self) -> bool:
+        """Give the connection back if the body has ended and nothing needs to be waited for; else False, and `aclose` is needed."""
+        if self._closed:
+            return True
+        if not (self._parser.complete and self._parser.keep_alive and self._parser.fault is None):
+            return False
+        self._closed = True
+        closing = self._transport.release(self._connection, self._parser)
+        self._parser.release()
+        self._transport.close_later(closing)
+        return True
 
     async def abort(self) -> None:
         """Close the connection at once, by force; a `receive` that waits in another task raises ClosedResourceError."""

@@ -7,6 +7,7 @@ one read; the pieces are joined once.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
@@ -72,9 +73,9 @@ def split_url(url: str) -> Address:
 _QUERY = "/%:@!$&'()*+,;=~-._?"
 
 
-def check_headers(request: HttpRequest) -> None:
+def check_headers(headers: Iterable[tuple[str, str]]) -> None:
     """Refuse what would not stay one header: CR, LF and NUL, names that are no tokens, text that is not Latin-1. Raises ConfigurationError."""
-    for name, value in request.headers:
+    for name, value in headers:
         if not _TOKEN.fullmatch(name):
             raise ConfigurationError(f"{name[:40]!r} cannot be the name of a header")
         if "\r" in value or "\n" in value or "\0" in value:
@@ -87,35 +88,29 @@ def check_headers(request: HttpRequest) -> None:
 
 def request_bytes(request: HttpRequest, address: Address) -> bytes:
     """Head and body as one piece. Raises ConfigurationError for headers that cannot be sent."""
-    lines = [f"{request.method} {address.target} HTTP/1.1"]
-    names = set()
-    for name, value in request.headers:
-        low = name.lower()
-        names.add(low)
-        if low not in _OWN:
-            lines.append(f"{name}: {value}")
+    head = _head(request.method, address, tuple(request.headers))
+    if request.body or request.method not in _BODILESS:
+        return b"%scontent-length: %d\r\n\r\n%s" % (head, len(request.body), request.body)
+    return head + b"\r\n"
+
+
+@lru_cache(maxsize=64)
+def _head(method: str, address: Address, headers: tuple[tuple[str, str], ...]) -> bytes:
+    """Request line and headers but for the length of the body, which is all that differs between the requests of most programs."""
+    if not _TOKEN.fullmatch(method):
+        raise ConfigurationError("the request's method is not one word")
+    check_headers(headers)
+    lines = [f"{method} {address.target} HTTP/1.1"]
+    names = {name.lower() for name, _ in headers}
     if "host" not in names:
-        lines.insert(1, f"host: {address.authority}")
+        lines.append(f"host: {address.authority}")
+    lines += [f"{name}: {value}" for name, value in headers if name.lower() not in _OWN]
     if "accept-encoding" not in names:
         lines.append("accept-encoding: identity")
-    if request.body or request.method not in _BODILESS:
-        lines.append(f"content-length: {len(request.body)}")
-    head = "\r\n".join(lines)
-    # As many line breaks as we wrote, names known: then nothing was smuggled in. The slow way names the culprit.
-    if head.count("\n") != len(lines) - 1 or head.count("\r") != len(lines) - 1 or "\0" in head or not names <= _KNOWN:
-        check_headers(request)
-        if not _TOKEN.fullmatch(request.method):
-            raise ConfigurationError("the request's method is not one word")
-        if len(_KNOWN) < 1000:
-            _KNOWN.update(names)
     try:
-        return head.encode("latin-1") + b"\r\n\r\n" + request.body
+        return "\r\n".join([*lines, ""]).encode("latin-1")
     except UnicodeEncodeError:
-        check_headers(request)
-        raise ConfigurationError("the request's method or address holds a character that HTTP cannot carry") from None
-
-
-_KNOWN: set[str] = set()  # names seen to be good
+        raise ConfigurationError("the request's address holds a character that HTTP cannot carry") from None
 
 
 def _is_latin(value: str) -> bool:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Protocol
 
 import msgspec
+from msgspec import Raw
 
+from headwater_codecs import tolerant_json
 from headwater_codecs.neutral import (
     ChoiceEnd,
-    Citation,
-    FinishReason,
     OpaqueEnd,
     OpaqueStart,
     ReasoningDelta,
+    ReasoningEnd,
     ReasoningStart,
     RefusalDelta,
     RefusalEnd,
@@ -21,36 +22,23 @@ from headwater_codecs.neutral import (
     TextEnd,
     TextStart,
 )
-from headwater_codecs.openai_chat.wire import CallPiece, ChunkChoice, Delta, Json
+from headwater_codecs.openai_chat.wire import ABSENT, CallPiece, ChunkChoice, Delta, FunctionPiece, Json, clean
 from headwater_codecs.tolerant_json import has_surrogates, join_surrogates
+from headwater_providers.openai_chat.citations import Citations
 from headwater_providers.openai_chat.dialect import ChatDialect
+from headwater_providers.openai_chat.finish_reasons import BREAKING, is_absent, unified
 from headwater_providers.openai_chat.reasoning import ReasoningDetails, reasoning_text, text_of
 from headwater_providers.openai_chat.think_tags import ThinkTags
-from headwater_providers.openai_chat.tool_calls import ToolCalls
-from headwater_providers.writer import EventWriter
+from headwater_providers.openai_chat.tool_calls import Oddity, ToolCalls, says_nothing
+from headwater_providers.writer import BlockEnd, EventWriter
 
-FINISH: dict[str, FinishReason] = {
-    "stop": "stop",
-    "end": "stop",
-    "eos": "stop",
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "length": "length",
-    "max_tokens": "length",
-    "model_length": "length",  # Mistral
-    "tool_calls": "tool_calls",
-    "tool_use": "tool_calls",
-    "function_call": "tool_calls",
-    "content_filter": "content_filter",
-    "sensitive": "content_filter",  # Z.ai
-    "safety": "content_filter",
-    "refusal": "refusal",
-    "error": "error",
-    "network_error": "error",  # Z.ai
-    "insufficient_system_resource": "error",  # DeepSeek
-}
 _STARTS: dict[str, type[TextStart | ReasoningStart | RefusalStart]] = {"text": TextStart, "reasoning": ReasoningStart, "refusal": RefusalStart}
 _DELTAS: dict[str, type[TextDelta | ReasoningDelta | RefusalDelta]] = {"text": TextDelta, "reasoning": ReasoningDelta, "refusal": RefusalDelta}
+_ODDITIES: dict[Oddity, str] = {
+    "late_arguments": "a piece of a tool call came after the call's end and was left out",
+    "repeated_arguments": "the whole arguments of a tool call came once more and were left out",
+    "repeated_call_id": "two tool calls have the same id: the later one got an id of its own",
+}
 
 
 class Notes(Protocol):
@@ -67,24 +55,26 @@ class ChoiceState:
     def __init__(self, number: int, writer: EventWriter, dialect: ChatDialect, notes: Notes) -> None:
         self.number = number
         self.raw_finish: str | None = None
+        self.wrong: str | None = None  # what makes the answer unreadable, after `close`: a call that never got a name
+        self.sources = Citations(writer, number)
         self._writer = writer
         self._notes = notes
         self._kind = ""  # of the open block of prose, "" for none
         self._index = 0
-        self._has_text = False  # whether the open block has a delta
-        self._calls = ToolCalls(writer, number)
+        self._has_text = False  # whether the open block, or the last one, has a delta
+        self._calls = ToolCalls(writer, number, dialect.cumulative_deltas)
+        self._call_is_last = False  # nothing came after the newest call
+        self._refused = False
         self._tags = ThinkTags(dialect.think_open == "implicit") if dialect.think_tags else None
         self._cumulative: dict[str, str] | None = {} if dialect.cumulative_deltas else None
         self._held: dict[str, str] = {}  # channel -> high surrogate whose other half has not come
         self._details = ReasoningDetails()
         self._fields_seen = False
-        self._refused = False
-        self._streamed = False  # a delta brought content: a whole `message` is a repetition
-        self._sources: list[Citation] = []
-        self._cited: set[tuple[str, str | None, bytes]] = set()
-        self._text_index: int | None = None
-        self._audio: list[bytes] = []
-        self._wrong: str | None = None
+        self._pieces = 0  # of content
+        self._pieces_at_finish = 0
+        self._has_deltas = False  # a delta brought content: a whole `message` is a repetition
+        self._audio: int | None = None  # the open block
+        self._audio_pieces: list[bytes] = []
 
     @property
     def finished(self) -> bool:
@@ -92,81 +82,77 @@ class ChoiceState:
         return self.raw_finish is not None
 
     @property
-    def wrong(self) -> str | None:
-        """What makes the answer unreadable, after `close`: a call that never got a name."""
-        return self._wrong
+    def plain(self) -> tuple[str, int] | None:
+        """Kind and index of the open block of text or reasoning, if a plain piece would just be one delta more in it; else None."""
+        if not self._has_text or self._held or self.finished or self._kind not in ("text", "reasoning"):
+            return None
+        return self._kind, self._index
 
-    @property
-    def plain_index(self) -> int | None:
-        """The open text block, if a plain piece of text would just be one delta more in it; else None."""
-        return self._index if self._kind == "text" and not self._held and not self.finished else None
+    def feed(self, item: ChunkChoice, broken: bool = False) -> None:
+        """One choice of a chunk: reasoning, text and refusal, tool calls, then the finish reason (OR-CCS-05).
 
-    def feed(self, item: ChunkChoice) -> None:
-        """One choice of a chunk: reasoning, text and refusal, tool calls, then the finish reason (OR-CCS-05)."""
+        `broken`: an error came with it, so the reason completes nothing.
+        """
         delta = item.delta
-        if item.message is not None and not self._streamed and (delta is None or not self._holds_content(delta)):
-            delta = item.message
+        if (item.message is not None or item.text) and not self._has_deltas and (delta is None or not _holds_content(delta)):
+            if item.message is None:
+                self._prose("text", item.text or "")
+            elif not self.finished:  # behind the finish reason it is what was already said
+                self._delta(item.message)
         if delta is not None:
+            before = self._pieces
             self._delta(delta)
-        elif item.text:
-            self._prose("text", item.text)
-        if item.finish_reason:
-            self._finish(item.finish_reason)
+            self._has_deltas = self._has_deltas or self._pieces != before
+        if item.finish_reason and not is_absent(item.finish_reason):
+            self._finish(item.finish_reason, broken)
 
-    def cite(self, sources: list[object]) -> None:
-        """Sources given beside the text (Perplexity): each is sent once, for the text block."""
-        for source in sources:
-            url = source if isinstance(source, str) else str(source.get("url") or "") if isinstance(source, dict) else ""
-            title = source.get("title") if isinstance(source, dict) else None
-            self._citation(
-                Citation(0, self.number, url=url, title=title if isinstance(title, str) else None, raw=msgspec.Raw(msgspec.json.encode(source)))
-            )
-
-    def close(self) -> None:
-        """Close every open block, in index order. Done at the finish reason, and once more at the end for what came after it."""
+    def close(self, last: bool) -> None:
+        """Close the open blocks, in index order. Done at the finish reason, and for the `last` time at the end, for what came after it."""
         self.release()
-        self._wrong = self._calls.finish()
-        if self._audio:
-            index = self._writer.open(OpaqueStart(self._writer.next_index, "audio", self.number))
-            self._writer.close(OpaqueEnd(index, raw=b"[" + b",".join(self._audio) + b"]"))
-            self._audio.clear()
-        for end in self._calls.ends():
-            if self._kind and end.index > self._index:
-                self._close_prose()
+        self.wrong = self._calls.finish()
+        ends: list[BlockEnd] = []
+        ends += self._calls.ends(last=last, cut=self._call_is_last and unified(self.raw_finish) in BREAKING)
+        if self._audio is not None:
+            ends.append(self._audio_end())
+        if self._kind:
+            ends.append(self._prose_end())
+        for end in sorted(ends, key=lambda end: end.index):
             self._writer.close(end)
-        self._close_prose()
         if self._details:  # a signature that came after its block was closed
             self._open("reasoning")
             self._close_prose()
-        for source in self._sources:
-            self._write_citation(source)
-        self._sources.clear()
+        if last and self.sources.waiting:  # sources of an answer without text
+            self._open("text")
+            self._close_prose()
 
     def release(self) -> None:
-        """Write what was held back: the start of what might have been a tag, half a surrogate pair."""
-        if self._tags is not None:
-            for inside, text in self._tags.finish(self._fields_seen):
-                self._write("reasoning" if inside else "text", text)
+        """Write what was held back: half a surrogate pair, the start of what might have been a tag."""
         for kind in list(self._held):
             del self._held[kind]
-            self._write(kind, "\ufffd")
+            self._channel(kind, "\ufffd")
+        self._flush_tags()
+
+    def give_up(self) -> None:
+        """The stream failed: write what was received and not yet written, in blocks that end incomplete."""
+        self.release()
+        self._calls.finish()
+        if self._audio is not None:
+            self._writer.close(self._audio_end(complete=False))
+        if self._kind == "reasoning":
+            self._writer.close(self._reasoning_end(complete=False))
+            self._kind = ""
 
     def end(self) -> ChoiceEnd:
         """The choice's end: the unified reason beside the vendor's word."""
-        raw = self.raw_finish
-        reason = FINISH.get(raw.lower(), "unknown") if raw is not None else "unknown"
+        reason = unified(self.raw_finish)
         if reason == "tool_calls" and not self._calls.calls:
-            self._notes.note("tool_calls_without_call", f"the finish reason is {raw}, but there is no tool call")
+            self._notes.note("tool_calls_without_call", f"the finish reason is {self.raw_finish}, but there is no tool call")
             reason = "stop"
-        elif reason == "stop" and any(map(self._calls.is_complete, self._calls.calls)):
+        elif reason == "stop" and any(call.complete for call in self._calls.calls):
             reason = "tool_calls"
         elif reason == "stop" and self._refused:
             reason = "refusal"
-        return ChoiceEnd(self.number, reason, raw)
-
-    @staticmethod
-    def _holds_content(delta: Delta) -> bool:
-        return bool(delta.content or delta.tool_calls or delta.refusal or delta.function_call or reasoning_text(delta))
+        return ChoiceEnd(self.number, reason, self.raw_finish)
 
     def _delta(self, delta: Delta) -> None:
         if text := reasoning_text(delta):
@@ -185,22 +171,22 @@ class ChoiceState:
             self._prose("refusal", delta.refusal)
         for piece in delta.tool_calls or ():
             self._call(piece)
-        if delta.function_call is not None:
-            self._call(CallPiece(index=-1, function=delta.function_call))
+        if delta.function_call is not None and not delta.tool_calls:  # some servers mirror one in the other
+            self._function_call(delta.function_call)
         for note in delta.annotations or ():
-            self._annotation(note)
+            self.sources.annotate(note)
         for image in delta.images or ():
-            self._streamed = True
-            self._close_prose()
-            index = self._writer.open(OpaqueStart(self._writer.next_index, "image", self.number))
-            self._writer.close(OpaqueEnd(index, raw=bytes(image)))
-        if delta.audio is not None:
-            self._audio.append(bytes(delta.audio))
-            self._notes.progress += 1
+            self._opaque("image", bytes(image))
+        if delta.audio is not ABSENT and bytes(delta.audio) != b"null":
+            self._hear(bytes(delta.audio))
 
-    def _parts(self, parts: list[object]) -> None:
+    def _parts(self, parts: list[Raw]) -> None:
         """Content as a list of typed parts (Mistral): thinking and text; anything else is kept as it is."""
-        for part in parts:
+        for raw in parts:
+            try:
+                part = msgspec.json.decode(raw)
+            except msgspec.DecodeError:  # bytes that are not UTF-8
+                part = clean(tolerant_json.decode(bytes(raw)))
             kind = part.get("type") if isinstance(part, dict) else "text"
             if kind in ("thinking", "reasoning"):
                 self._fields_seen = True
@@ -211,39 +197,76 @@ class ChoiceState:
                 self._refused = True
                 self._prose("refusal", text_of(part.get("refusal")))
             else:
-                self._close_prose()
-                index = self._writer.open(OpaqueStart(self._writer.next_index, str(kind), self.number))
-                self._writer.close(OpaqueEnd(index, raw=msgspec.json.encode(part)))
+                self._opaque(str(kind), bytes(raw))
 
-    def _call(self, piece: CallPiece) -> None:
-        self._streamed = True
-        self._notes.progress += 1
-        self._flush_tags()
+    def _call(self, piece: CallPiece, legacy: bool = False) -> None:
+        if says_nothing(piece):
+            return
+        self.release()
         self._close_prose()
-        if not self._calls.feed(piece):
-            self._notes.note("late_arguments", "a piece of a tool call came after the finish reason and was left out")
+        self._notes.progress += 1
+        odd = self._calls.feed(piece, legacy)
+        if odd is not None:
+            self._notes.note(odd, _ODDITIES[odd])
+        if odd not in ("late_arguments", "repeated_arguments"):
+            self._pieces += 1
+            self._call_is_last = True
+
+    def _function_call(self, function: FunctionPiece) -> None:
+        if not self._calls.calls or self._calls.is_legacy:
+            self._call(CallPiece(function=function), legacy=True)
+
+    def _opaque(self, kind: str, raw: bytes) -> None:
+        self.release()
+        self._pieces += 1
+        self._close_prose()
+        self._leave_calls()
+        index = self._writer.open(OpaqueStart(self._writer.next_index, kind, self.number))
+        self._writer.close(OpaqueEnd(index, raw=raw))
+
+    def _hear(self, piece: bytes) -> None:
+        """A piece of speech: all of them are one block, which opens with the first."""
+        self._pieces += 1
+        self._notes.progress += 1
+        if self._audio is None:
+            self._leave_calls()
+            self._audio = self._writer.open(OpaqueStart(self._writer.next_index, "audio", self.number))
+        self._audio_pieces.append(piece)
+
+    def _audio_end(self, complete: bool = True) -> OpaqueEnd:
+        index, self._audio = self._audio, None
+        pieces, self._audio_pieces = self._audio_pieces, []
+        assert index is not None
+        return OpaqueEnd(index, complete, b"[" + b",".join(pieces) + b"]")
 
     def _prose(self, kind: str, text: str) -> None:
-        """A piece of text for a channel: undo repetition, sort out tags, join surrogates, write."""
+        """A piece of text for a channel: undo repetition, join surrogates, sort out tags, write."""
         if not text:
             return
-        self._streamed = True
+        self._pieces += 1
         if self._cumulative is not None:
             before = self._cumulative.get(kind, "")
             if before and text.startswith(before):
                 self._cumulative[kind], text = text, text[len(before) :]
             else:
                 self._cumulative[kind] = before + text
+        if self._held and kind not in self._held:
+            self.release()
         if self._held or has_surrogates(text):
             text, rest = join_surrogates(self._held.pop(kind, ""), text)
             if rest:
                 self._held[kind] = rest
-        if kind == "text" and self._tags is not None:
+        if text:
+            self._channel(kind, text)
+
+    def _channel(self, kind: str, text: str) -> None:
+        if self._tags is None:
+            self._write(kind, text)
+        elif kind == "text":
             for inside, piece in self._tags.feed(text, self._fields_seen):
                 self._write("reasoning" if inside else "text", piece)
         else:
-            if kind != "text":
-                self._flush_tags()
+            self._flush_tags()
             self._write(kind, text)
 
     def _flush_tags(self) -> None:
@@ -253,8 +276,6 @@ class ChoiceState:
                 self._write("reasoning" if inside else "text", piece)
 
     def _write(self, kind: str, text: str) -> None:
-        if not text:
-            return
         if self._kind != kind:
             self._open(kind)
         self._has_text = True
@@ -262,54 +283,46 @@ class ChoiceState:
 
     def _open(self, kind: str) -> None:
         self._close_prose()
+        self._leave_calls()
         self._index = self._writer.open(_STARTS[kind](self._writer.next_index, self.number))
         self._kind = kind
         self._has_text = False
         if kind == "text":
-            self._text_index = self._index
-            for source in self._sources:
-                self._write_citation(source)
-            self._sources.clear()
+            self.sources.text_opened(self._index)
+
+    def _leave_calls(self) -> None:
+        """A block that is no call opens."""
+        self._calls.settle()
+        self._call_is_last = False
 
     def _close_prose(self) -> None:
-        if self._kind == "text":
-            self._writer.close(TextEnd(self._index))
-        elif self._kind == "reasoning":
-            self._writer.close(self._details.end(self._index, self._has_text))
-            self._details = ReasoningDetails()
-        elif self._kind == "refusal":
-            self._writer.close(RefusalEnd(self._index))
-        self._kind = ""
+        if self._kind:
+            self._writer.close(self._prose_end())
+
+    def _prose_end(self) -> BlockEnd:
+        kind, self._kind = self._kind, ""
+        if kind == "reasoning":
+            return self._reasoning_end()
+        return TextEnd(self._index) if kind == "text" else RefusalEnd(self._index)
+
+    def _reasoning_end(self, complete: bool = True) -> ReasoningEnd:
+        details, self._details = self._details, ReasoningDetails()
+        return details.end(self._index, self._has_text, complete)
 
     def _reasoning_details(self, details: list[Json]) -> None:
         """Details belong to the open reasoning block. Without one they wait for it, or make one without text at the end."""
         self._notes.progress += self._details.feed(details)
-        self._fields_seen = True
-        if self._kind == "" and not self._streamed:
+        if self._kind == "" and not self._pieces:
             self._open("reasoning")
 
-    def _annotation(self, note: Json) -> None:
-        body = note.get(str(note.get("type")))
-        body = body if isinstance(body, dict) else note
-        text = {name: value if isinstance(value := body.get(name), str) else None for name in ("url", "title", "content")}
-        raw = msgspec.Raw(msgspec.json.encode(note))
-        self._citation(Citation(0, self.number, str(note.get("type") or "url_citation"), text["url"], text["title"], text["content"], raw))
-
-    def _citation(self, source: Citation) -> None:
-        key = (source.kind, source.url, bytes(source.raw or b"") if source.kind != "url" else b"")
-        if key in self._cited:
-            return
-        self._cited.add(key)
-        if self._text_index is None:
-            self._sources.append(source)
-        else:
-            self._write_citation(source)
-
-    def _write_citation(self, source: Citation) -> None:
-        self._writer.content(msgspec.structs.replace(source, index=self._text_index or 0))
-
-    def _finish(self, raw: str) -> None:
-        """The first finish reason counts; it closes the blocks at once, the choice's own end waits for the terminal."""
-        if self.raw_finish is None:
+    def _finish(self, raw: str, broken: bool) -> None:
+        """The reason behind the last content counts; it closes the blocks at once, the choice's own end waits for the terminal."""
+        if self.raw_finish is None or self._pieces != self._pieces_at_finish:
             self.raw_finish = raw
-        self.close()
+        self._pieces_at_finish = self._pieces
+        if not broken:
+            self.close(last=False)
+
+
+def _holds_content(delta: Delta) -> bool:
+    return bool(delta.content or delta.tool_calls or delta.refusal or delta.function_call or reasoning_text(delta))

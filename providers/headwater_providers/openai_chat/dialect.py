@@ -6,7 +6,6 @@ The flags for requests follow rows OR-CMP, OR-THK and PI-CMP; those for reading,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Literal
 
 import msgspec
@@ -77,6 +76,8 @@ def chat_dialect(overrides: Mapping[str, object], base: object = None) -> ChatDi
     known = ChatDialect.__struct_fields__
     for name in overrides:
         if name not in known:
+            from difflib import get_close_matches  # only errors need it
+
             close = get_close_matches(name, known, 3, 0.5)
             meant = f": did you mean {' or '.join(close)}?" if close else f"; the flags are {', '.join(known)}"
             raise ConfigurationError(f"openai-chat has no dialect flag {name!r}{meant}")

@@ -62,6 +62,7 @@ _BY_WORD: dict[str, ErrorKind] = {
     "internal_server_error": "server",
     "internalservererror": "server",
     "invalid_api_key": "auth",
+    "invalidapikey": "auth",  # DashScope
     "invalid_argument": "invalid_request",
     "invalid_authentication_error": "auth",
     "invalid_prompt": "invalid_request",

@@ -120,8 +120,10 @@ class MessageWriter:
             elif isinstance(part, ToolCallPart):
                 if part.complete:
                     calls.append(self._call(part, where))
-                    if part.meta is not None and own:
-                        metas.append(part.meta)
+                    if own and part.signature is not None:  # Gemini's, whose place is beside the function
+                        calls[-1]["extra_content"] = {"google": {"thought_signature": part.signature}}
+                    if own and part.meta is not None:
+                        _merge(calls[-1], part.meta, where)
                 else:
                     self._cut.add(part.id)
             elif isinstance(part, ToolResultPart):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
 from msgspec import Raw
 
 from headwater_codecs.neutral import ReasoningEnd
-from headwater_codecs.openai_chat.wire import Delta, Json
+from headwater_codecs.openai_chat.wire import Delta, Json, encode_json
 
 _GROWING = ("text", "summary", "data")  # what comes in pieces; the rest is stated once
 
@@ -14,10 +13,10 @@ _GROWING = ("text", "summary", "data")  # what comes in pieces; the rest is stat
 def reasoning_text(delta: Delta) -> str:
     """The reasoning in a delta: the first field that holds any, since several vendors mirror it in two."""
     for value in (delta.reasoning_content, delta.reasoning, delta.reasoning_text):
-        if value:
-            return value if isinstance(value, str) else text_of(value)
+        if value and (text := text_of(value)):
+            return text
     if delta.reasoning_details:
-        return "".join(str(detail.get("text") or detail.get("summary") or "") for detail in delta.reasoning_details)
+        return "".join([_string(detail, "text") or _string(detail, "summary") or "" for detail in delta.reasoning_details])
     return ""
 
 
@@ -26,7 +25,7 @@ def text_of(parts: object) -> str:
     if isinstance(parts, str):
         return parts
     if isinstance(parts, dict):
-        return text_of(parts.get("text") or parts.get("thinking") or parts.get("content") or "")
+        return next((text for name in ("text", "thinking", "content", "summary") if (text := text_of(parts.get(name)))), "")
     if isinstance(parts, list):
         return "".join(map(text_of, parts))
     return ""
@@ -38,7 +37,7 @@ class ReasoningDetails:
     def __init__(self) -> None:
         self._details: list[Json] = []
         self._pieces: list[dict[str, list[str]]] = []
-        self._at: dict[object, int] = {}
+        self._at: dict[tuple[str, str], int] = {}
 
     def __bool__(self) -> bool:
         return bool(self._details)
@@ -47,12 +46,15 @@ class ReasoningDetails:
         """Merge pieces; True when one of them shows the model at work without text: a signature, encrypted data."""
         progress = False
         for detail in details:
-            key = (detail.get("type"), detail.get("index")) if detail.get("index") is not None else (detail.get("type"), detail.get("id"))
-            if key not in self._at:
-                self._at[key] = len(self._details)
+            key = _key(detail)
+            at = self._at.get(key) if key is not None else None
+            if at is None:
+                at = len(self._details)
                 self._details.append({})
                 self._pieces.append({})
-            whole, pieces = self._details[self._at[key]], self._pieces[self._at[key]]
+                if key is not None:
+                    self._at[key] = at
+            whole, pieces = self._details[at], self._pieces[at]
             for name, value in detail.items():
                 if name in _GROWING and isinstance(value, str):
                     pieces.setdefault(name, []).append(value)
@@ -62,11 +64,26 @@ class ReasoningDetails:
             progress = progress or bool(detail.get("signature") or detail.get("data"))
         return progress
 
-    def end(self, index: int, has_text: bool) -> ReasoningEnd:
+    def end(self, index: int, has_text: bool, complete: bool = True) -> ReasoningEnd:
         """The event that closes the block. `meta` is the wire object to send back with the next request."""
         for whole, pieces in zip(self._details, self._pieces, strict=True):
             whole.update({name: "".join(parts) for name, parts in pieces.items()})
-        signature = next((str(detail["signature"]) for detail in self._details if detail.get("signature")), None)
-        data = next((str(detail["data"]) for detail in self._details if detail.get("data")), None)
-        meta = Raw(msgspec.json.encode({"reasoning_details": self._details})) if self._details else None
-        return ReasoningEnd(index, signature=signature, redacted=data is not None and not has_text, data=data, meta=meta)
+        signature = next((value for detail in self._details if (value := _string(detail, "signature"))), None)
+        data = next((value for detail in self._details if (value := _string(detail, "data"))), None)
+        meta = Raw(encode_json({"reasoning_details": self._details})) if self._details else None
+        return ReasoningEnd(index, complete, signature, data is not None and not has_text, data, meta)
+
+
+def _key(detail: Json) -> tuple[str, str] | None:
+    """What tells the pieces of one detail from another's: its type with its index, else with its id. None: it stands alone."""
+    kind = str(detail.get("type"))
+    for name in ("index", "id"):
+        value = detail.get(name)
+        if isinstance(value, int | float | str) and value != "":
+            return kind, f"{name} {value}"
+    return None if detail.get("data") else (kind, "")
+
+
+def _string(detail: Json, name: str) -> str | None:
+    value = detail.get(name)
+    return value if isinstance(value, str) and value else None

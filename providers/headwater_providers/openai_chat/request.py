@@ -62,9 +62,7 @@ def build_fields(request: Request, target: Target, dialect: ChatDialect) -> Json
         body["stream_options"] = {"include_usage": True}
     if request.max_tokens is not None:
         body[dialect.max_tokens_field] = request.max_tokens
-    for name, wire in _PLAIN:
-        if (value := getattr(request, name)) is not None:
-            body[wire] = value
+    body.update([(wire, value) for name, wire in _PLAIN if (value := getattr(request, name)) is not None])
     if "n" in dialect.unsupported:
         body.pop("n", None)  # one answer is what comes anyway
     if request.store is not None and dialect.supports_store:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from headwater_codecs.neutral.errors import ConfigurationError
@@ -45,10 +45,13 @@ SUPPORTS: Mapping[str, Support] = MappingProxyType(
     }
 )
 
-_INTEGERS = ("max_tokens", "top_k", "n", "seed", "top_logprobs")
-_NUMBERS = ("temperature", "top_p", "presence_penalty", "frequency_penalty")
-_SWITCHES = ("parallel_tool_calls", "logprobs", "store")
-_STRINGS = ("tool_choice", "service_tier", "verbosity", "user", "cache_key")
+_REFUSALS: dict[str, tuple[Callable[[object], bool], str]] = {
+    **dict.fromkeys(("max_tokens", "top_k", "seed", "top_logprobs"), (lambda value: type(value) is int, "give a whole number")),
+    "n": (lambda value: type(value) is int and value >= 1, "at least one answer is asked for"),
+    **dict.fromkeys(("temperature", "top_p", "presence_penalty", "frequency_penalty"), (lambda value: is_number(value), "give a finite number")),
+    **dict.fromkeys(("parallel_tool_calls", "logprobs", "store"), (lambda value: isinstance(value, bool), "give True or False")),
+    **dict.fromkeys(("tool_choice", "service_tier", "verbosity", "user", "cache_key"), (lambda value: isinstance(value, str), "give a string")),
+}
 
 
 def check_fields(request: Request, provider: str, dialect: ChatDialect) -> None:
@@ -58,30 +61,17 @@ def check_fields(request: Request, provider: str, dialect: ChatDialect) -> None:
         if value is None or (name == "n" and value == 1) or (name == "tools" and not value):
             continue
         raise ConfigurationError(f"provider {provider} does not take the field `{name}`: leave it out")
+    for name in [name for name in _REFUSALS if getattr(request, name) is not None]:  # few of them are given
+        good, wanted = _REFUSALS[name]
+        value = getattr(request, name)
+        if not good(value):
+            raise ConfigurationError(f"Request.{name} is {value!r}: {wanted}")
     if request.top_k is not None and not dialect.supports_top_k:
         raise ConfigurationError(
             f"provider {provider} does not take the field `top_k`: leave it out, or set the dialect flag supports_top_k for a server that does"
         )
     if request.store and not dialect.supports_store:
         raise ConfigurationError(f"provider {provider} does not take the field `store`: leave it out, or set the dialect flag supports_store")
-    for name in _INTEGERS:
-        value = getattr(request, name)
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
-            raise ConfigurationError(f"Request.{name} is {value!r}: give a whole number")
-    for name in _NUMBERS:
-        value = getattr(request, name)
-        if value is not None and not is_number(value):
-            raise ConfigurationError(f"Request.{name} is {value!r}: give a finite number")
-    for name in _SWITCHES:
-        value = getattr(request, name)
-        if value is not None and not isinstance(value, bool):
-            raise ConfigurationError(f"Request.{name} is {value!r}: give True or False")
-    for name in _STRINGS:
-        value = getattr(request, name)
-        if value is not None and not isinstance(value, str):
-            raise ConfigurationError(f"Request.{name} is {value!r}: give a string")
-    if request.n is not None and request.n < 1:
-        raise ConfigurationError(f"Request.n is {request.n}: at least one answer is asked for")
     if request.stop is not None and not isinstance(request.stop, str) and not all(isinstance(piece, str) for piece in request.stop):
         raise ConfigurationError("Request.stop holds something that is not a string")
 

@@ -4,31 +4,33 @@ Per choice there is at most one open block of prose (text, reasoning or refusal)
 The finish reason closes them; it is kept until `[DONE]` or the end of the bytes, since usage and, from some relays, text follow it.
 The end is good with a finish reason for every choice, or with `[DONE]`; else the stream was cut.
 
-Hot path: most frames of an answer differ from the one before in their text alone. Once such a frame was read in full, `TextTemplate` takes
-the text out of the next ones without parsing them again.
+Hot path: most frames of an answer are one more piece of text (or of reasoning) for the block that is open. A decoder whose types admit nothing
+else reads those (`plain`); what it refuses is read in full.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import msgspec
-
 from headwater_codecs import tolerant_json
 from headwater_codecs.framing import Fault, snippet
-from headwater_codecs.neutral import Diagnostic, ErrorInfo, Event, RawFrame, TextDelta, error_info
-from headwater_codecs.openai_chat.wire import Chunk, ChunkChoice, decode_chunk, read_chunk
+from headwater_codecs.neutral import Diagnostic, ErrorInfo, Event, RawFrame, ReasoningDelta, TextDelta, error_info
+from headwater_codecs.openai_chat.plain import PLAIN
+from headwater_codecs.openai_chat.wire import Chunk, ChunkChoice, clean, decode_chunk, read_chunk
 from headwater_codecs.sse import Frame
+from headwater_providers.openai_chat.bare_error import is_bare_error, says_error
 from headwater_providers.openai_chat.choice import ChoiceState
 from headwater_providers.openai_chat.dialect import ChatDialect
 from headwater_providers.openai_chat.errors import read_in_band
-from headwater_providers.openai_chat.template import TextTemplate
 from headwater_providers.openai_chat.usage import read_usage
 from headwater_providers.writer import EventWriter
 
-FIRST_PAUSE = 4  # frames of text before the first one: a short answer would not win back what learning costs
-MAX_PAUSE = 256  # frames between two attempts to learn a template where none ever fits
+MAX_PAUSE = 256  # frames between two tries of the plain reader where it never fits: a refusal costs as much as reading in full
+MAX_CHOICES = 128  # what OpenAI lets one ask for; a number beyond is nonsense, and would make a list as long
+MAX_DIAGNOSTICS = 100  # a server that is odd in every frame shall not fill the memory
 _BROKEN_OFF = frozenset({"network", "truncated"})
+_KEEP_ALIVE = frozenset({"ping", "keepalive", "heartbeat"})  # event names, and words in place of JSON
+_NO_JSON = object()
 
 
 class ChatTranslator:
@@ -43,11 +45,13 @@ class ChatTranslator:
         self._choices: dict[int, ChoiceState] = {}
         self._expected = choices
         self._raw = raw
-        self._citations: list[object] = []
-        self._template: TextTemplate | None = None
-        self._learning = not raw and not self._dialect.think_tags and not self._dialect.cumulative_deltas
-        self._hits = 1  # frames that the last template took
-        self._pause = FIRST_PAUSE  # frames until another template is worth learning
+        self._cited: list[list[object]] = []
+        self._plain: Callable[[bytes], str] | None = None  # reads a frame that is one more piece for the open block, when one is
+        self._plain_delta: type[TextDelta | ReasoningDelta] = TextDelta
+        self._plain_index = 0
+        self._plain_allowed = not raw and not self._dialect.think_tags and not self._dialect.cumulative_deltas
+        self._hits = 0  # frames that the plain reader took since it was last set
+        self._pause = 0  # frames until it is tried again
         self._pauses = 1
 
     @property
@@ -58,24 +62,28 @@ class ChatTranslator:
     def feed(self, frames: Sequence[Frame | Fault], /) -> list[Event]:
         """The events of these frames."""
         writer = self._writer
-        template = self._template
-        match: Callable[[bytes], str | None] | None = template.match if template is not None else None
+        out, plain, delta, index = writer.out, self._plain, self._plain_delta, self._plain_index
         for frame in frames:
-            if match is not None and type(frame) is Frame and not frame.event and (text := match(frame.data)) is not None:
-                writer.out.append(TextDelta(template.index, text))  # type: ignore[union-attr]  # match is its method
-                self._hits += 1
-                continue
+            if plain is not None and type(frame) is Frame and not frame.event:
+                try:
+                    text = plain(frame.data)
+                except (ValueError, RecursionError):  # also msgspec's own errors
+                    self._refused()
+                else:
+                    if text:
+                        out.append(delta(index, text))
+                        self._hits += 1
+                    continue
             if writer.done:
                 break
             self._frame(frame)
-            template = self._template
-            match = template.match if template is not None else None
+            out, plain, delta, index = writer.out, self._plain, self._plain_delta, self._plain_index
         return writer.take()
 
     def finish(self) -> list[Event]:
-        """The bytes have ended cleanly: was the stream whole?"""
+        """The bytes have ended cleanly: was the stream whole? Where nothing at all was said it never was."""
         if not self._writer.done:
-            if (self._choices and all(choice.finished for choice in self._choices.values())) or self._dialect.eof_is_end:
+            if self._choices and (self._all_finished() or self._dialect.eof_is_end):
                 self._end()
             else:
                 self._fail(error_info("truncated", "the stream ended without a finish reason and without [DONE]", phase="stream"))
@@ -100,67 +108,98 @@ class ChatTranslator:
             return
         if self._raw:
             self._writer.aside(RawFrame(frame.data, frame.event))
-        if frame.event == "error":
-            self._in_band(self._tolerant(frame.data))
+        if frame.event:
+            event = frame.event.strip().lower()
+            if event == "error":
+                self._in_band(self._error_value(frame.data))
+                return
+            if _is_keep_alive(event):
+                return
+        self._read(frame, frame.data)
+
+    def _read(self, frame: Frame, data: bytes) -> None:
+        if data.startswith(b"[DONE]"):
+            self._done()
             return
         try:
-            chunk = decode_chunk(frame.data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            self._odd(frame)
+            chunk = decode_chunk(data)
+        except (ValueError, RecursionError):  # also msgspec's own errors
+            self._odd(frame, data)
             return
-        self._chunk(chunk, frame)
+        self._chunk(chunk, frame, data)
 
-    def _chunk(self, chunk: Chunk, frame: Frame) -> None:
+    def _chunk(self, chunk: Chunk, frame: Frame, data: bytes) -> None:
         writer = self._writer
-        if not chunk.choices and not chunk.error and self._is_bare_error(chunk):
-            self._in_band({"message": chunk.message or chunk.detail, "code": chunk.code})
+        error = chunk.error if says_error(chunk.error) else None
+        if not chunk.choices and self._without_choices(chunk, error, frame, data):
             return
         if chunk.id and writer.response_id is None:
             writer.response_id = chunk.id
         if chunk.model and writer.model is None:
             writer.model = chunk.model
-        if chunk.choices is None and chunk.usage is None and not chunk.error and not frame.terminated:
-            self._fail(error_info("malformed", f"the body is no chat completion: {snippet(frame.data)}", phase="stream"))
-            return
         for item in chunk.choices or ():
-            self._choice(item, chunk, frame)
+            if error is None and item.error is not None and says_error(item.error):
+                error = item.error
+            self._choice(item, chunk, data, broken=error is not None)
         if chunk.usage:
             writer.count(read_usage(chunk.usage))
         if chunk.x_groq:
-            self._groq(chunk.x_groq)
-        if chunk.citations and chunk.citations != self._citations:
-            self._citations = chunk.citations
-            self._state(0).cite(chunk.citations)
-        if chunk.error:  # last: what came with it is kept
-            self._in_band(chunk.error)
+            if isinstance(usage := chunk.x_groq.get("usage"), dict):
+                writer.count(read_usage(usage))
+            if error is None and says_error(chunk.x_groq.get("error")):
+                error = chunk.x_groq["error"]
+        if chunk.search_results:
+            self._cite(chunk.search_results)
+        if chunk.citations:
+            self._cite(chunk.citations)
+        if error is not None:  # last: what came with it is kept
+            self._in_band(error if isinstance(error, dict | list | str) else self._error_value(data))
 
-    def _choice(self, item: ChunkChoice, chunk: Chunk, frame: Frame) -> None:
-        state = self._state(item.index or 0)
-        before = state.plain_index
-        state.feed(item)
+    def _without_choices(self, chunk: Chunk, error: object, frame: Frame, data: bytes) -> bool:
+        """Usage, a keep-alive, an error that is not called so. True when the frame is dealt with."""
+        if chunk.usage or error is not None:
+            return False
+        value = self._value(data)
+        if isinstance(value, dict) and is_bare_error(value):
+            self._in_band(value)
+            return True
+        if chunk.choices is None and not frame.terminated and not self._choices:
+            self._fail(error_info("malformed", f"the body is no chat completion: {snippet(data)}", phase="stream"))
+            return True
+        return False
+
+    def _choice(self, item: ChunkChoice, chunk: Chunk, data: bytes, broken: bool) -> None:
+        number = item.index or 0
+        if not 0 <= number < max(self._expected, MAX_CHOICES):
+            self._leave_out("odd_choice", f"a choice has the number {number}", data)
+            return
+        state = self._state(number)
+        state.feed(item, broken)
         if item.finish_reason:
-            self.settled = len(self._choices) >= self._expected and all(choice.finished for choice in self._choices.values())
+            self.settled = len(self._choices) >= self._expected and self._all_finished()
         if item.usage and not chunk.usage:
             self._writer.count(read_usage(item.usage))
-        if not self._learning:
-            return
-        if state.number == 0 and before is not None and before == state.plain_index and item.delta is not None and not frame.event:
-            self._learn(frame.data, chunk, before)
-        elif self._template is not None and (state.number != 0 or state.plain_index != self._template.index):
-            self._template = None
+        if self._plain_allowed:
+            self._expect_plain(state)
 
-    def _learn(self, data: bytes, chunk: Chunk, index: int) -> None:
-        """Learn a template from this frame, less and less often where frames differ in more than their text: learning costs a parse."""
+    def _expect_plain(self, state: ChoiceState) -> None:
+        """Set the plain reader for what may follow; less and less often where the frames of a vendor always hold more."""
+        self._plain = None
         if self._pause:
             self._pause -= 1
-            return
+        elif (block := state.plain) is not None and state.number == 0 and len(self._choices) == 1:
+            kind, self._plain_index = block
+            self._plain = PLAIN[kind]
+            self._plain_delta = TextDelta if kind == "text" else ReasoningDelta
+            self._hits = 0
+
+    def _refused(self) -> None:
+        """The plain reader refused a frame."""
+        self._plain = None
         if self._hits:
             self._pauses = 1
         else:
-            self._pauses = min(2 * self._pauses, MAX_PAUSE)
-            self._pause = self._pauses
-        self._template = TextTemplate.learn(data, chunk, index)
-        self._hits = 0
+            self._pauses = self._pause = min(2 * self._pauses, MAX_PAUSE)
 
     def _state(self, number: int) -> ChoiceState:
         state = self._choices.get(number)
@@ -168,68 +207,92 @@ class ChatTranslator:
             state = self._choices[number] = ChoiceState(number, self._writer, self._dialect, self)
         return state
 
-    def _groq(self, extra: dict[str, object]) -> None:
-        if isinstance(usage := extra.get("usage"), dict):
-            self._writer.count(read_usage(usage))
-        if error := extra.get("error"):
-            self._in_band(error)
+    def _cite(self, sources: list[object]) -> None:
+        if sources not in self._cited:
+            self._cited = [*self._cited[-1:], sources]  # the two lists of one frame, which the next frames repeat
+            self._state(0).sources.cite(sources)
 
-    def _odd(self, frame: Frame) -> None:
+    def _odd(self, frame: Frame, data: bytes) -> None:
         """A frame that the strict decoder refused: the end marker, a tolerable oddity, or nonsense."""
-        data = frame.data.strip()
-        if data.startswith(b"[DONE]"):
+        data = data.strip()
+        if data.startswith(b"[DONE]") or data == b'"[DONE]"':
             self._done()
+            return
+        if not data or _is_keep_alive(data[:40].decode("utf-8", "replace")):
             return
         if data.startswith(b"data:") and not self._dialect.strict:
             self._note_once("repeated_prefix", "frames carry a second 'data:' prefix")
-            self._frame(Frame(data[5:].strip(), frame.event, frame.id, frame.retry, frame.terminated))
+            while data.startswith(b"data:"):
+                data = data[5:].lstrip()
+            self._read(frame, data)
             return
-        try:
-            value = tolerant_json.decode(data)
-        except ValueError:
-            if not frame.terminated:
-                self._break_off(error_info("truncated", f"the stream ended inside a frame: {snippet(data)}", phase="stream"))
-            else:
-                self._fail(error_info("malformed", f"a frame is not JSON: {snippet(data)}", phase="stream"))
+        value = self._value(data)
+        if value is _NO_JSON:
+            self._no_json(frame, data)
             return
-        if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and value[0].get("error"):
+        if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and says_error(value[0].get("error")):
             value = value[0]
         if not isinstance(value, dict):
-            if self._dialect.strict:
-                self._fail(error_info("malformed", f"a frame is no JSON object: {snippet(data)}", phase="stream"))
-            else:
-                self.note("odd_frame", "a frame is no JSON object and was skipped", snippet(data))
+            self._leave_out("odd_frame", "a frame is no JSON object", data)
             return
-        try:
-            chunk = read_chunk(value)
-        except msgspec.ValidationError as error:
-            if value.get("error"):
-                self._in_band(value["error"])
-            else:
-                self._fail(error_info("malformed", f"a frame does not look like a chat completion ({error}): {snippet(data)}", phase="stream"))
-            return
+        left_out: list[str] = []
+        chunk = read_chunk(value, left_out)
+        if left_out:
+            if "choices" in left_out and not says_error(chunk.error):
+                self._fail(error_info("malformed", f"a frame does not look like a chat completion: {snippet(data)}", phase="stream"))
+                return
+            self._leave_out("odd_field", f"what a frame has in {', '.join(sorted(set(left_out)))} cannot be read", data)
+            if self._writer.done:
+                return
         if b"\xef\xbf\xbd" not in data and "\ufffd" in data.decode("utf-8", "replace"):
             self._note_once("bad_utf8", "bytes that are not UTF-8 were replaced")
-        self._chunk(chunk, frame)
+        self._chunk(chunk, frame, data)
+
+    def _no_json(self, frame: Frame, data: bytes) -> None:
+        """Several frames in one, since the blank line between them is missing; else a frame that was cut, or nonsense."""
+        lines = [line for line in data.split(b"\n") if line.strip()]
+        if len(lines) > 1 and not self._dialect.strict and all(line.startswith(b"[DONE]") or isinstance(self._value(line), dict) for line in lines):
+            self._note_once("missing_blank_line", "several frames came as one, without a blank line between them")
+            for line in lines:
+                if not self._writer.done:
+                    self._read(frame, line)
+        elif frame.terminated:
+            self._fail(error_info("malformed", f"a frame is not JSON: {snippet(data)}", phase="stream"))
+        else:
+            self._break_off(error_info("truncated", f"the stream ended inside a frame: {snippet(data)}", phase="stream"))
+
+    def _leave_out(self, code: str, what: str, data: bytes) -> None:
+        """Something that can be left out: noted, or in strict mode the end."""
+        if self._dialect.strict:
+            self._fail(error_info("malformed", f"{what}: {snippet(data)}", phase="stream"))
+        else:
+            self.note(code, f"{what}; it was left out", snippet(data))
 
     @staticmethod
-    def _is_bare_error(chunk: Chunk) -> bool:
-        """An error without the `error` key: FastChat's and DashScope's `{"object": "error" | "code": ..., "message": ...}`, FastAPI's `detail`."""
-        return bool((chunk.kind == "error" or chunk.code or chunk.detail) and (chunk.message or chunk.detail) and chunk.usage is None)
-
-    @staticmethod
-    def _tolerant(data: bytes) -> object:
+    def _value(data: bytes) -> object:
+        """The frame as a value that can be written again; `_NO_JSON` where it is none."""
         try:
-            value = tolerant_json.decode(data)
+            return tolerant_json.decode(data)
         except ValueError:
+            return _NO_JSON
+
+    def _error_value(self, data: bytes) -> object:
+        """What a frame says that is an error as a whole."""
+        value = self._value(data)
+        if value is _NO_JSON:
             return data.decode("utf-8", "replace")
-        return value.get("error") or value if isinstance(value, dict) else value
+        if isinstance(value, dict) and isinstance(error := value.get("error"), dict | list | str) and error:
+            return error
+        return value
 
     def _in_band(self, payload: object) -> None:
-        self._fail(read_in_band(payload).with_(phase="stream"))
+        self._fail(read_in_band(clean(payload)).with_(phase="stream"))
+
+    def _all_finished(self) -> bool:
+        return all(choice.finished for choice in self._choices.values())
 
     def _done(self) -> None:
-        if not self._choices or not all(choice.finished for choice in self._choices.values()):
+        if not self._choices or not self._all_finished():
             self.note("no_finish_reason", "the stream ended with [DONE] but without a finish reason")
         self._end()
 
@@ -237,24 +300,34 @@ class ChatTranslator:
         """Close what is open and write the terminal, in the order of the choices."""
         states = [self._state(number) for number in sorted(self._choices)] or [self._state(0)]
         for state in states:
-            state.close()
+            state.close(last=True)
             if state.wrong is not None:
                 self._fail(error_info("malformed", state.wrong, phase="stream"))
                 return
-        self._template = None
         self._writer.finish([state.end() for state in states])
+        self._let_go()
 
     def _fail(self, error: ErrorInfo) -> None:
-        self._template = None
         for state in self._choices.values():
-            state.release()
+            state.give_up()
         first = self._choices.get(0)
         self._writer.fail(error, first.raw_finish if first is not None else None)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """The terminal is out. Choices know their translator: without this every stream would be a cycle for the garbage collector."""
+        self._plain = None
+        self._choices.clear()
 
     def note(self, code: str, message: str, detail: str | None = None) -> None:
         """Keep a diagnostic: something odd that did not stop the stream."""
-        self.diagnostics.append(Diagnostic(code, message, detail))
+        if len(self.diagnostics) < MAX_DIAGNOSTICS:
+            self.diagnostics.append(Diagnostic(code, message, detail))
 
     def _note_once(self, code: str, message: str) -> None:
         if all(diagnostic.code != code for diagnostic in self.diagnostics):
             self.note(code, message)
+
+
+def _is_keep_alive(text: str) -> bool:
+    return text.strip(' \r\n:[]"').lower().replace("-", "").replace("_", "") in _KEEP_ALIVE

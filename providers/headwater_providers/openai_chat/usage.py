@@ -4,37 +4,61 @@ from __future__ import annotations
 
 from headwater_codecs.neutral import Usage
 
-_PROMPT_DETAILS = ("prompt_tokens_details", "input_tokens_details")
-_OUTPUT_DETAILS = ("completion_tokens_details", "output_tokens_details")
+_MOST = 1 << 53  # a count beyond is nonsense
+
+# Name -> the count that it is; where several are there, the first of this table has the say.
+_COUNTS = {
+    "prompt_tokens": "read",
+    "input_tokens": "read",
+    "completion_tokens": "written",
+    "output_tokens": "written",
+    "total_tokens": "total",
+    "reasoning_tokens": "reasoning",
+    "cached_tokens": "cached",  # Moonshot
+    "prompt_cache_hit_tokens": "cached",  # DeepSeek
+    "cache_read_input_tokens": "cached",  # Anthropic behind a compatible gateway
+    "cache_creation_input_tokens": "cache_write",
+}
+_DETAILS = {
+    "prompt_tokens_details": {"cached_tokens": "cached", "cache_write_tokens": "cache_write"},
+    "input_tokens_details": {"cached_tokens": "cached", "cache_write_tokens": "cache_write"},
+    "completion_tokens_details": {"reasoning_tokens": "reasoning"},
+    "output_tokens_details": {"reasoning_tokens": "reasoning"},
+}
 
 
 def read_usage(raw: dict[str, object]) -> Usage:
-    """The counts of one report. Integral floats are taken as integers, null stays unknown, and nothing here ever fails an answer."""
-    prompt, output = _nested(raw, _PROMPT_DETAILS), _nested(raw, _OUTPUT_DETAILS)
-    return Usage(
-        _first((raw.get("prompt_tokens"), raw.get("input_tokens"))),
-        _first((raw.get("completion_tokens"), raw.get("output_tokens"))),
-        # After the common place: Moonshot, DeepSeek, Anthropic behind a compatible gateway.
-        _first((prompt.get("cached_tokens"), raw.get("cached_tokens"), raw.get("prompt_cache_hit_tokens"), raw.get("cache_read_input_tokens"))),
-        _first((prompt.get("cache_write_tokens"), raw.get("cache_creation_input_tokens"))),
-        _first((output.get("reasoning_tokens"), raw.get("reasoning_tokens"))),
-        raw,
-    )
+    """The counts of one report. Integral floats and digits are taken as integers, null stays unknown, and nothing here ever fails an answer.
+
+    Details go before the counts at the top. Some vendors (xAI) count reasoning beside the output instead of inside it; their total tells.
+    """
+    counts: dict[str, int] = {}
+    for name, places in _DETAILS.items():
+        details = raw.get(name)
+        if isinstance(details, dict):
+            _collect(details, places, counts)
+    _collect(raw, _COUNTS, counts)
+    get = counts.get
+    read, written, reasoning = get("read"), get("written"), get("reasoning")
+    if reasoning and read is not None and written is not None and get("total") == read + written + reasoning:
+        written += reasoning
+    return Usage(read, written, get("cached"), get("cache_write"), reasoning, raw)
 
 
-def _nested(raw: dict[str, object], names: tuple[str, ...]) -> dict[str, object]:
-    for name in names:
-        value = raw.get(name)
-        if isinstance(value, dict):
-            return value
-    return {}
+def _collect(values: dict[str, object], places: dict[str, str], counts: dict[str, int]) -> None:
+    """Add the counts that `values` has and `counts` has not, in the order of the table."""
+    for name, count in places.items():
+        if name in values and count not in counts:
+            value = values[name]
+            number = value if type(value) is int else _number(value)
+            if number is not None and 0 <= number <= _MOST:
+                counts[count] = number
 
 
-def _first(values: tuple[object, ...]) -> int | None:
-    """The first value that is a count: an integer, or a float that is one."""
-    for value in values:
-        if type(value) is int and value >= 0:
-            return value
-        if type(value) is float and value.is_integer() and value >= 0:
-            return int(value)
+def _number(value: object) -> int | None:
+    """A float that is a whole number, or a number's digits, as an integer."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
+        return int(value)
     return None

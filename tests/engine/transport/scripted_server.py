@@ -218,3 +218,22 @@ def chunk(data: bytes) -> bytes:
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"
 HELLO = CHUNKED + chunk(b"hello ") + chunk(b"world") + END
+
+
+def always(data: bytes, *more: bytes) -> Script:
+    """Answer every request of a connection with the same bytes."""
+
+    async def script(peer: Peer) -> None:
+        while True:
+            await peer.answer(data, *more)
+
+    return script
+
+
+def once(data: bytes, *more: bytes) -> Script:
+    """Answer one request and close."""
+
+    async def script(peer: Peer) -> None:
+        await peer.answer(data, *more)
+
+    return script

@@ -14,7 +14,8 @@ import pytest
 
 from engine.transport.scripted_server import CHUNKED, HELLO, Peer, chunk, client_context, fetch, no_leak, post, read_all, serve, settle, trace
 from headwater.transport import open_with_fresh_retry
-from headwater.transport.httpx_transport import HttpxTransport, client_family
+from headwater.transport.httpx_client import client_family
+from headwater.transport.httpx_transport import HttpxTransport
 from headwater_codecs.neutral import ConfigurationError, DeadlineExceeded, HeadwaterError, NetworkError, TruncatedError
 
 both = pytest.mark.parametrize("library", [httpx, httpx2], ids=["httpx", "httpx2"])

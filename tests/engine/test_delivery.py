@@ -1,0 +1,409 @@
+"""Attempts: what is read of a refusal, what a broken connection means, times, cancelled pulls, and faulty parts."""
+
+from __future__ import annotations
+
+import gzip
+
+import anyio
+import pytest
+
+import headwater
+from engine.upstream import (
+    KEY,
+    Answer,
+    Clock,
+    Reader,
+    Upstream,
+    collect,
+    delta,
+    error_body,
+    failure,
+    finish_only,
+    good,
+    model,
+    request,
+    run,
+    settle,
+    text_of,
+)
+from headwater.retry import Retry
+from headwater.stream import Topology
+from headwater_codecs.neutral import ErrorInfo, Finish, NetworkError, StreamStart, TruncatedError
+from headwater_providers.adapter import HttpRequest
+from loopback import Asked, Reply, loopback
+
+pytestmark = pytest.mark.anyio
+
+PAGE = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
+
+
+async def events_of(answer: Answer, topology: Topology, **options: object) -> tuple[list[headwater.Event], headwater.Response]:
+    """All events of a stream with this answer, and its response."""
+    async with run(answer, topology=topology, **options) as (engine, _), engine.stream(request()) as stream:
+        return await collect(stream), stream.response
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "expected"),
+    [
+        (401, error_body("bad key"), ErrorInfo("auth", "bad key", status=401, phase="headers", events=2)),
+        (
+            404,
+            error_body("no such model", code="model_not_found"),
+            ErrorInfo("not_found", "no such model", "model_not_found", 404, "headers", events=2),
+        ),
+        (500, error_body("oops"), ErrorInfo("server", "oops", status=500, phase="headers", retryable=True, events=2)),
+    ],
+)
+async def test_a_refusal(topology: Topology, status: int, body: bytes, expected: ErrorInfo) -> None:
+    """The provider's own words, its status, and that nothing was delivered but the start and the end."""
+    events, response = await events_of(Answer(body, status=status), topology)
+    assert events == [StreamStart(provider="custom"), events[1]]
+    assert failure(events) == response.error == expected
+
+
+async def test_a_refusal_that_is_a_page(topology: Topology) -> None:
+    """HTML is quoted, not parsed."""
+    error = failure((await events_of(Answer(PAGE, status=502, headers={"content-type": "text/html"}), topology))[0])
+    assert (error.kind, error.status, error.retryable) == ("server", 502, True)
+    assert "502" in error.message
+
+
+async def test_a_refusal_that_a_proxy_compressed(topology: Topology) -> None:
+    """Its content encoding is undone as that of a stream is."""
+    answer = Answer(gzip.compress(error_body("bad key")), status=401, headers={"content-encoding": "gzip"})
+    assert failure((await events_of(answer, topology))[0]).message == "bad key"
+
+
+async def test_a_refusal_whose_body_breaks_off(topology: Topology) -> None:
+    """The status is told with what came of the body."""
+    error = failure((await events_of(Answer(b'{"error": {"mess', TruncatedError("reset"), status=500), topology))[0])
+    assert (error.kind, error.status) == ("server", 500)
+
+
+async def test_a_refusal_whose_body_never_ends(monkeypatch: pytest.MonkeyPatch, topology: Topology) -> None:
+    """It is given up after a moment, and told without the rest (B234)."""
+    monkeypatch.setattr("headwater.attempt.ERROR_BODY_TIME", 0.05)
+    answer = Answer(b"ten bytes.", status=500, open=True)
+    error = failure((await events_of(answer, topology))[0])
+    assert (error.kind, error.status, error.message.endswith("ten bytes.")) == ("server", 500, True)
+    assert len(answer.closed) == 1
+
+
+async def test_a_refusal_without_an_end_is_bounded(topology: Topology) -> None:
+    """So much is read of it, and no more."""
+    answer = Answer(*[b"x" * 1024] * 100, status=500, open=True)
+    await events_of(answer, topology)
+    assert answer.reads == 64
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind", "cause"),
+    [
+        (NetworkError("refused"), "network", NetworkError),
+        (ConnectionRefusedError(111, "Connection refused"), "network", ConnectionRefusedError),
+        (OSError(113, "No route to host"), "network", OSError),
+        (headwater.ConfigurationError("a header is wrong"), "configuration", None),
+        (KeyError("x"), "internal", KeyError),
+    ],
+)
+async def test_what_opening_raises(topology: Topology, raised: Exception, kind: str, cause: type[Exception] | None) -> None:
+    """Typed, with the phase, and never raw; the exception stays in the chain."""
+    async with run(Answer(refuses=raised), topology=topology) as (engine, _):
+        with pytest.raises(headwater.HeadwaterError) as caught:
+            await engine.generate(request())
+    assert caught.value.info.kind == kind
+    assert caught.value.info.phase == (None if kind == "configuration" else "headers")
+    chain: list[BaseException | None] = [caught.value]
+    while chain[-1] is not None:
+        chain.append(chain[-1].__cause__)
+    assert cause is None or any(type(error) is cause for error in chain)
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind"),
+    [
+        (TruncatedError("reset"), "truncated"),
+        (ConnectionResetError(104, "reset"), "truncated"),
+        (anyio.BrokenResourceError(), "truncated"),
+        (anyio.ClosedResourceError(), "truncated"),
+        (headwater.MalformedError("no HTTP"), "malformed"),
+        (KeyError("x"), "internal"),
+    ],
+)
+async def test_what_reading_raises(topology: Topology, raised: Exception, kind: str) -> None:
+    """A body that breaks off never looks like an end; what came before is kept, the cause is chained (B235, B242)."""
+    async with run(Answer(delta("a"), raised), topology=topology) as (engine, _), engine.stream(request()) as stream:
+        with pytest.raises(headwater.HeadwaterError) as caught:
+            await stream.result()
+    assert (caught.value.info.kind, caught.value.info.phase, caught.value.response.text) == (kind, "stream", "a")  # type: ignore[union-attr]
+    cause = caught.value.__cause__
+    assert raised in (cause, cause.__cause__ if cause is not None else None)
+
+
+async def test_an_eof_dialect_is_not_fooled_by_a_close(topology: Topology) -> None:
+    """Where the plain end of the bytes is the end, a connection closed under us is none."""
+    asked = headwater.Request(model=model(dialect={"eof_is_end": True}), messages=[headwater.user("hi")])
+    async with run(Answer(delta("a"), anyio.ClosedResourceError()), Answer(delta("a")), topology=topology) as (engine, _):
+        assert (await engine.generate(asked, raise_on_error=False)).error is not None
+        assert (await engine.generate(asked)).text == "a"
+
+
+async def test_a_break_after_the_finish_reason_is_an_end(topology: Topology) -> None:
+    """The answer was whole, only its usage is missing; a diagnostic says so."""
+    events, response = await events_of(Answer(delta("a"), finish_only(), TruncatedError("reset")), topology)
+    assert events[-1] == Finish("stop", "stop")
+    assert [diagnostic.code for diagnostic in response.diagnostics] == ["broken_after_finish"]
+
+
+async def test_kept_headers(topology: Topology) -> None:
+    """Limits and ids are kept; nothing that may hold a secret."""
+    headers = {"x-ratelimit-remaining-tokens": "9", "x-request-id": "r1", "set-cookie": "s", "authorization": KEY, "cf-ray": "c", "date": "d"}
+    _, response = await events_of(Answer(good("a"), headers=headers), topology)
+    assert response.headers == {"x-ratelimit-remaining-tokens": "9", "x-request-id": "r1", "date": "d"}
+    assert response.request_id == "r1"
+
+
+async def test_timing() -> None:
+    """Seconds from the call for each step; what did not happen stays None."""
+    clock = Clock()
+    connects, answers = anyio.Event(), anyio.Event()
+    answer = Answer(open=True, connects=connects, answers=answers)
+    async with run(answer, clock=clock) as (engine, _), engine.stream(request()) as stream:
+        reader = Reader(stream)
+        async with anyio.create_task_group() as group:
+            group.start_soon(reader)
+            for step in (
+                connects.set,
+                answers.set,
+                lambda: answer.send(delta("")),
+                lambda: answer.send(delta("a")),
+                lambda: answer.send(finish_only()),
+            ):
+                await settle()
+                clock.now += 1
+                step()
+            await settle()
+            clock.now += 1
+            answer.end()
+    timing = stream.response.timing
+    assert (timing.pool, timing.connected, timing.headers, timing.first_byte) == (0, 1, 2, 3)
+    assert (timing.first_content, timing.last_content, timing.end, timing.consumer) == (4, 4, 6, 0)
+
+
+async def test_a_failure_is_no_content() -> None:
+    """An attempt that brought nothing has no time of a first content."""
+    events, response = await events_of(Answer(refuses=NetworkError("refused")), "fused")
+    assert failure(events).kind == "network"
+    assert (response.timing.first_content, response.timing.last_content, response.timing.first_byte) == (None, None, None)
+    assert response.timing.end is not None
+
+
+async def test_nothing_is_sent_before_the_first_pull(topology: Topology) -> None:
+    """Entering a stream asks nobody for anything."""
+    async with run(Answer(good("a")), topology=topology) as (engine, upstream), engine.stream(request()) as stream:
+        await settle()
+        assert upstream.requests == []
+        assert text_of(await collect(stream)) == "a"
+
+
+# Cancelled pulls.
+
+
+async def test_a_cancelled_read_loses_nothing(topology: Topology) -> None:
+    """`move_on_after` around a single pull, and then going on."""
+    answer = Answer(delta("a"), open=True)
+    async with run(answer, topology=topology) as (engine, upstream), engine.stream(request()) as stream:
+        events = [await anext(stream), await anext(stream), await anext(stream)]
+        for text in "bcd":
+            with anyio.move_on_after(0.01) as scope:
+                await anext(stream)
+            assert scope.cancelled_caught
+            answer.send(delta(text))
+            events.append(await anext(stream))
+        answer.send(good("e"))
+        events += await collect(stream)
+    assert (text_of(events), type(events[-1]), len(upstream.requests)) == ("abcde", Finish, 1)
+
+
+async def test_a_pull_cancelled_while_opening_sends_anew() -> None:
+    """The pull that opened the request took it with it; the next one begins again, and it is counted."""
+    first, second = Answer(good("x"), answers=anyio.Event()), Answer(good("a"))
+    async with run(first, second) as (engine, upstream), engine.stream(request()) as stream:
+        with anyio.move_on_after(0.01) as scope:
+            await anext(stream)
+        assert (scope.cancelled_caught, upstream.cancelled, upstream.connecting) == (True, 1, 0)
+        assert text_of(await collect(stream)) == "a"
+    assert (stream.response.attempts, len(upstream.requests)) == (2, 2)
+
+
+@pytest.mark.parametrize("pumped", ["fan-out", "staged"])
+async def test_a_cancelled_pull_of_a_listener_is_nobody_elses(pumped: Topology) -> None:
+    """Where a pump opens the request, a listener that gives up waiting cancels only its own wait."""
+    answers = anyio.Event()
+    async with run(Answer(good("a"), answers=answers), topology=pumped) as (engine, upstream), engine.stream(request()) as stream:
+        with anyio.move_on_after(0.01):
+            await anext(stream)
+        answers.set()
+        assert text_of(await collect(stream)) == "a"
+    assert (stream.response.attempts, upstream.cancelled) == (1, 0)
+
+
+async def test_a_pull_cancelled_while_a_refusal_is_read() -> None:
+    """The half-read refusal is closed, and asked for again."""
+    first, second = Answer(b"half", status=500, open=True), Answer(error_body("whole"), status=400)
+    async with run(first, second) as (engine, _), engine.stream(request()) as stream:
+        with anyio.move_on_after(0.01):
+            await anext(stream)
+        assert failure(await collect(stream)).message == "whole"
+    assert first.closed == ["closed"]
+
+
+async def test_a_pull_cancelled_in_a_back_off_leaves_the_rest_of_it() -> None:
+    """The next pull waits on; the hint is kept to."""
+    hint = Answer(error_body("slower"), status=429, headers={"retry-after": "0.2"})
+    async with run(hint, Answer(good("a")), retry=Retry()) as (engine, upstream), engine.stream(request()) as stream:
+        started = anyio.current_time()
+        for _ in range(3):
+            with anyio.move_on_after(0.01):
+                await anext(stream)
+        assert len(upstream.requests) == 1
+        assert text_of(await collect(stream)) == "a"
+        assert anyio.current_time() - started >= 0.2
+    assert (stream.response.attempts, hint.closed) == (2, ["closed"])
+
+
+async def test_a_cancelled_pull_over_httpx_does_not_look_like_an_end(anyio_backend: str) -> None:
+    """httpx cannot read on after a cancelled read: the stream is cut, whatever its dialect says about the end."""
+
+    async def script(asked: Asked, reply: Reply) -> None:
+        await reply.begin()
+        await reply.send(delta("a"))
+        await anyio.sleep_forever()
+
+    with anyio.fail_after(5):
+        async with loopback(script) as server, headwater.Engine(transport="httpx", retry=headwater.Retry(attempts=0)) as engine:
+            asked = headwater.Request(model=model(server.base_url, dialect={"eof_is_end": True}), messages=[headwater.user("hi")])
+            async with engine.stream(asked) as stream:
+                events = [await anext(stream), await anext(stream), await anext(stream)]
+                with anyio.move_on_after(0.05):
+                    await anext(stream)
+                events += await collect(stream)
+    assert (failure(events).kind, text_of(events)) == ("truncated", "a")
+
+
+# Faulty parts.
+
+
+class Silent:
+    """A translator that never says that the stream has ended."""
+
+    progress = 0
+    done = settled = False
+
+    def __init__(self) -> None:
+        self.diagnostics: list[headwater.Diagnostic] = []
+
+    def feed(self, frames: object, /) -> list[headwater.Event]:
+        return []
+
+    def finish(self) -> list[headwater.Event]:
+        return []
+
+    def fail(self, error: ErrorInfo) -> list[headwater.Event]:
+        return []
+
+
+async def test_a_translator_without_a_terminal(monkeypatch: pytest.MonkeyPatch, topology: Topology) -> None:
+    """The engine ends the stream in its place."""
+    async with run(Answer(good("a")), topology=topology) as (engine, _):
+        stream = engine.stream(request())
+        monkeypatch.setattr(stream._delivery._plan, "translator", Silent)
+        async with stream:
+            events = await collect(stream)
+    assert (failure(events).kind, len(events)) == ("internal", 2)
+    assert "the translator ended without a terminal event" in failure(events).message
+
+
+class Broken(Silent):
+    """A translator that raises."""
+
+    def feed(self, frames: object, /) -> list[headwater.Event]:
+        raise ZeroDivisionError("division by zero")
+
+
+async def test_a_translator_that_raises(monkeypatch: pytest.MonkeyPatch, topology: Topology) -> None:
+    """Its exception is the cause of a failure of kind internal."""
+    async with run(Answer(good("a")), topology=topology) as (engine, _):
+        stream = engine.stream(request())
+        monkeypatch.setattr(stream._delivery._plan, "translator", Broken)
+        async with stream:
+            events = await collect(stream)
+        with pytest.raises(headwater.HeadwaterError) as caught:
+            stream.raise_for_error()
+    assert failure(events).kind == "internal"
+    assert type(caught.value.__cause__) is ZeroDivisionError
+
+
+# Hooks.
+
+
+async def test_hooks(topology: Topology) -> None:
+    """They see every attempt: method, address and body, then status and the kept headers."""
+    seen: list[object] = []
+    options = {
+        "on_request": lambda method, url, body: seen.append((method, url, b'"messages"' in body)),
+        "on_response": lambda status, headers: seen.append((status, headers)),
+        "retry": Retry(base=0),
+    }
+    first = Answer(error_body("down"), status=503, headers={"x-request-id": "r1", "authorization": KEY})
+    async with run(first, Answer(good("a")), topology=topology, **options) as (engine, _):
+        await engine.generate(request())
+    post = ("POST", "http://upstream.test/v1/chat/completions", True)
+    assert seen == [post, (503, {"x-request-id": "r1"}), post, (200, {})]
+
+
+@pytest.mark.parametrize("hook", ["on_request", "on_response"])
+async def test_a_hook_that_raises(topology: Topology, hook: str) -> None:
+    """It ends its stream with a readable error, names itself, and nothing stays open."""
+
+    def bad(*args: object) -> None:
+        raise ValueError("oops")
+
+    async with run(Answer(good("a")), topology=topology, **{hook: bad}) as (engine, _), engine.stream(request()) as stream:
+        error = failure(await collect(stream))
+        with pytest.raises(headwater.HeadwaterError) as caught:
+            stream.raise_for_error()
+    assert (error.kind, error.message) == ("internal", f"the hook {hook} raised ValueError: oops")
+    assert type(caught.value.__cause__.__cause__) is ValueError  # type: ignore[union-attr]
+
+
+async def test_real_refusals(anyio_backend: str, topology: Topology) -> None:
+    """Over real sockets: a page, a refused connection, an answer that stops half-way."""
+
+    async def script(asked: Asked, reply: Reply) -> None:
+        if asked.prompt == "page":
+            await reply.whole(502, PAGE, "text/html")
+        else:
+            await reply.begin()
+            await reply.send(delta("a"))
+
+    async def error_of(engine: headwater.Engine, url: str, prompt: str) -> tuple[str, str]:
+        asked = headwater.Request(model=model(url), messages=[headwater.user(prompt)])
+        response = await engine.generate(asked, raise_on_error=False)
+        assert response.error is not None
+        return response.error.kind, response.text
+
+    with anyio.fail_after(5):
+        async with headwater.Engine(topology=topology, retry=headwater.Retry(attempts=0)) as engine:
+            async with loopback(script) as server:
+                assert await error_of(engine, server.base_url, "page") == ("server", "")
+                assert await error_of(engine, server.base_url, "half") == ("truncated", "a")
+            assert await error_of(engine, server.base_url, "gone") == ("network", "")
+
+
+def test_requests_have_no_repr_of_their_headers() -> None:
+    """What is kept of a request shows no key."""
+    sent = HttpRequest("POST", "http://h", [("authorization", KEY)], b"{}")
+    assert KEY not in repr(sent)
+    assert KEY not in repr(Upstream())
