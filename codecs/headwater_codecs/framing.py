@@ -8,13 +8,15 @@ page becomes a fault. Faults travel as items behind the good frames, so that not
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
-from headwater_codecs.content_coding import ContentDecoder
 from headwater_codecs.neutral.errors import ErrorInfo, FrameTooLarge, HeadwaterError, MalformedError
 from headwater_codecs.sse import MAX_FRAME, Frame, SSEParser
+
+if TYPE_CHECKING:
+    from headwater_codecs.content_coding import ContentDecoder
 
 Format = Literal["sse"]
 SNIPPET = 200  # characters of a body quoted in an error
@@ -109,6 +111,8 @@ class Framing:
         self._decoder: ContentDecoder | None = None
         self._fault: HeadwaterError | None = None  # of the headers: told in the stream like any other
         if content_encoding.strip().lower() not in ("", "identity"):
+            from headwater_codecs.content_coding import ContentDecoder  # few bodies need it
+
             try:
                 self._decoder = ContentDecoder(content_encoding)
             except HeadwaterError as error:
@@ -170,6 +174,9 @@ class Framing:
 
     def _choose(self, data: bytes, ended: bool = False) -> bytes:
         """Choose the parser by the first bytes that are not white space. What it is to be fed is given back, b"" while they do not tell."""
+        if not self._start and data.startswith(b"data:"):  # nearly always
+            self._parser = SSEParser(self._max)
+            return data
         data = self._start + data
         seen = data.lstrip(_SPACE)
         if seen.startswith(_DOCUMENT_STARTS):

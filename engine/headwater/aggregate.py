@@ -93,8 +93,8 @@ class Aggregator:
         self._count = 0
         self._open_blocks: set[int] = set()
         # Per kind of delta, the open blocks' `append`: being there is the permission to fold.
-        self._sinks: dict[type, dict[int, Callable[[str], None]]] = {delta: {} for delta in _DELTA.values()}
-        self._text = self._sinks[TextDelta]
+        self._text: dict[int, Callable[[str], None]] = {}
+        self._sinks: dict[type, dict[int, Callable[[str], None]]] = {TextDelta: self._text, ReasoningDelta: {}, RefusalDelta: {}, ToolCallDelta: {}}
 
     def feed(self, batch: Sequence[Event], /) -> Sequence[Event]:
         """Fold the events. Raises LocalProtocolError at an illegal one; those before it are folded, `folded` counts them."""

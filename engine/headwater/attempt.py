@@ -13,7 +13,6 @@ import anyio
 from headwater.deadlines import Deadlines
 from headwater.transport import Transport, TransportResponse, open_with_fresh_retry
 from headwater.transport.base import Clock, Trace
-from headwater_codecs.content_coding import ContentDecoder
 from headwater_codecs.framing import Fault
 from headwater_codecs.neutral import DeadlineExceeded, ErrorInfo, HeadwaterError, StreamAborted, Timing, error_info
 from headwater_providers.adapter import HttpRequest
@@ -111,6 +110,8 @@ class Attempt:
 
     async def error_body(self) -> bytes:
         """The body of a refusal, bounded in size and time, with its content encoding undone. What cannot be read is left out."""
+        from headwater_codecs.content_coding import ContentDecoder  # only refusals need it here
+
         response = self.response
         assert response is not None
         body = bytearray()

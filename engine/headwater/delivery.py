@@ -76,6 +76,7 @@ class Delivery:
         group: TaskGroup | None,
     ) -> None:
         self.over = False
+        self.sent = 0  # events
         self.failed_attempts: list[ErrorInfo] = []
         self._plan = plan
         self._response = response
@@ -92,7 +93,6 @@ class Delivery:
         self._translation: Actor[Frame | Fault, Event] | None = None
         self._committed = False
         self._settled = False
-        self._sent = 0
         self._progress = 0
         self._requests = 0
         self._closed = False
@@ -103,27 +103,32 @@ class Delivery:
     async def next_batch(self) -> Sequence[Event] | None:
         """The next events; None after the terminal. Never raises for what goes wrong from connecting on."""
         while not self.over:
-            if self._reading is not None:
-                batch = await self._read(self._reading)
+            if (reading := self._reading) is not None:
+                assert self._attempt is not None
+                data = await self._attempt.next_batch()
+                batch = reading.feed(data)
+                self._watch(batch)
+                if data is None and not (batch and type(batch[-1]) in TERMINALS):
+                    raise HeadwaterError(NO_TERMINAL)
             elif self._translation is not None:
                 batch = await self._from_actor(self._translation)
             else:
                 batch = await self._open()
             if not batch:
                 continue
-            failure = batch[-1]
-            if type(failure) is StreamFailed:
-                if self._attempt is not None and self._attempt.failure is not None:
-                    self._log.cause(self._attempt.failure)
-                if not self._committed and self._nothing_came(batch) and await self._again(failure.error):
-                    continue
-            self._commit()
-            self._sent += len(batch)
-            if type(failure) is StreamFailed:
-                batch = [*batch[:-1], self._measured(failure)]
-            if type(failure) in TERMINALS:
+            last = batch[-1]
+            if type(last) in TERMINALS:
+                if isinstance(last, StreamFailed):
+                    if self._attempt is not None and self._attempt.failure is not None:
+                        self._log.cause(self._plan.shown_cause(self._attempt.failure))
+                    if not self._committed and self._nothing_came(batch) and await self._again(last.error):
+                        continue
+                    batch = [*batch[:-1], self._measured(last, self.sent + len(batch))]
                 self.over = True
                 self._response.timing.end = self._clock() - self._started
+            self.sent += len(batch)
+            if not self._committed:
+                self._commit()
             return batch
         return None
 
@@ -163,15 +168,6 @@ class Delivery:
         for actor in actors:
             await actor.aclose()
 
-    async def _read(self, reading: Reading) -> Sequence[Event]:
-        assert self._attempt is not None
-        data = await self._attempt.next_batch()
-        batch = reading.feed(data)
-        self._watch(batch)
-        if data is None and not (batch and type(batch[-1]) in TERMINALS):
-            raise HeadwaterError(NO_TERMINAL)
-        return batch
-
     async def _from_actor(self, translation: Actor[Frame | Fault, Event]) -> Sequence[Event]:
         batch = await translation.next_batch()
         if batch is None:
@@ -179,7 +175,7 @@ class Delivery:
         return batch
 
     async def _open(self) -> Sequence[Event]:
-        if self._resume_at is not None:
+        if self._resume_at is not None and not self._closed:
             await self._back_off(self._resume_at)
         if self._attempt is not None:  # the pull that opened it was cancelled: its request is gone
             await self._drop()
@@ -196,7 +192,7 @@ class Delivery:
             if not 200 <= response.status < 300:
                 return translator.fail(await self._refusal(attempt))
         except HeadwaterError as error:
-            self._log.cause(error)
+            self._log.cause(self._plan.shown_cause(error))
             return translator.fail(error.info)
         self._start_reading(attempt, translator)
         return ()
@@ -268,11 +264,11 @@ class Delivery:
 
     def how_far(self, error: ErrorInfo) -> ErrorInfo:
         """The error with how far the stream got written into it; whoever asks ends the stream with it."""
-        return self._measured(StreamFailed(error)).error
+        return self._measured(StreamFailed(error), self.sent).error
 
-    def _measured(self, failed: StreamFailed) -> StreamFailed:
+    def _measured(self, failed: StreamFailed, events: int) -> StreamFailed:
         received = self._attempt.received if self._attempt is not None else 0
-        failed = measured(failed, self._sent, received, self._response.request_id)
+        failed = measured(failed, events, received, self._response.request_id)
         if self._response.timing.end is None:
             self._response.timing.end = self._clock() - self._started
         return StreamFailed(self._plan.without_secrets(failed.error), failed.raw_finish_reason, failed.usage)
@@ -294,7 +290,6 @@ class Delivery:
         return True
 
     def _commit(self) -> None:
-        if not self._committed:
-            self._committed = True
-            assert self._translator is not None
-            self._response.diagnostics = self._translator.diagnostics
+        self._committed = True
+        assert self._translator is not None
+        self._response.diagnostics = self._translator.diagnostics

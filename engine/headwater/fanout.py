@@ -101,18 +101,21 @@ class Subscription:
 
 
 class Hub:
-    """All listeners of one stream. `on_empty` is called when the last one has left, or was given up, before the end.
+    """All listeners of one stream. `on_empty` is called when the last one has left, or was given up, before the end; `on_lag` for who is given up.
 
     `view` is the aggregate of what was published: late listeners catch up from it, and what is open in it is closed when the stream is given
     up. Where the stream's own aggregator runs ahead of the pump, the hub folds a view of its own (`folds`).
     """
 
-    def __init__(self, view: Aggregator, replay: int, on_empty: Callable[[], None], *, folds: bool = False) -> None:
+    def __init__(
+        self, view: Aggregator, replay: int, on_empty: Callable[[], None], on_lag: Callable[[Subscription], None], *, folds: bool = False
+    ) -> None:
         self.over = view.state == "ended"
         self.subscriptions: list[Subscription] = []
         self._view = view
         self._folds = folds
         self._on_empty = on_empty
+        self._on_lag = on_lag
         self._replay = replay
         self._replayed: list[Sequence[Event]] | None = [] if view.state == "new" else None
         self._replay_size = 0
@@ -186,7 +189,11 @@ class Hub:
         if self.over:
             self.subscriptions.clear()
         for subscription in lagged:
-            self.leave(subscription)
+            self._give_up(subscription)
+
+    def _give_up(self, subscription: Subscription) -> None:
+        self._on_lag(subscription)
+        self.leave(subscription)
 
     def _patience(self, waiting: Sequence[Subscription], now: float) -> float:
         """Seconds until the first of those who wait is given up. Nobody suffers from one who listens alone."""
@@ -199,7 +206,7 @@ class Hub:
         for subscription in waiting:
             since = subscription.blocking_since
             assert since is not None
-            blocks = subscription.mailbox.full and subscription in self.subscriptions
+            blocks = subscription.mailbox.full  # one that left has an empty mailbox
             too_long = now - since >= subscription.patience and len(self.subscriptions) > 1
             if blocks and not too_long:
                 continue
@@ -208,7 +215,7 @@ class Hub:
             if blocks:
                 subscription.mailbox.lagged = True
                 subscription.wake.set()
-                self.leave(subscription)
+                self._give_up(subscription)
 
     def _keep(self, batch: Sequence[Event]) -> None:
         if self._replayed is None:

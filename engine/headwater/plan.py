@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -72,14 +72,26 @@ class Plan:
     def without_secrets(self, error: ErrorInfo) -> ErrorInfo:
         """The error without the key that was sent: some providers and gateways quote it."""
         message, code = error.message, error.code
-        for name, value in self._headers:
-            if name not in SECRET_HEADERS:
-                continue
-            for secret in (value, value.rpartition(" ")[2]):  # with and without its scheme
-                if len(secret) >= SHORTEST_SECRET:
-                    message = message.replace(secret, "***")
-                    code = code.replace(secret, "***") if code is not None else None
+        for secret in self._secrets():
+            message = message.replace(secret, "***")
+            code = code.replace(secret, "***") if code is not None else None
         return error if (message, code) == (error.message, error.code) else error.with_(message=message, code=code)
+
+    def shown_cause(self, error: Exception) -> Exception | None:
+        """The exception, to be chained; None where it, or what it was caused by, quotes the key: a library may quote a garbled answer."""
+        following: BaseException | None = error
+        while following is not None:
+            text = str(following)
+            if any(secret in text for secret in self._secrets()):
+                return None
+            following = following.__cause__ or following.__context__
+        return error
+
+    def _secrets(self) -> Iterator[str]:
+        """What was sent and must not be shown, with and without its scheme."""
+        for name, value in self._headers:
+            if name in SECRET_HEADERS:
+                yield from (secret for secret in (value, value.rpartition(" ")[2]) if len(secret) >= SHORTEST_SECRET)
 
 
 def _call(hook: Callable[..., object], name: str, *args: object) -> None:

@@ -37,6 +37,7 @@ class Parsing:
     """Framing as a stage of its own: what it hands on has not been judged yet."""
 
     def __init__(self, framing: Framing, deadlines: Deadlines) -> None:
+        self.done = False  # a fault was handed on: nothing is read after it
         self._framing = framing
         self._deadlines = deadlines
 
@@ -51,6 +52,7 @@ class Parsing:
     def _handed_on(self, frames: Sequence[Frame | Fault]) -> Sequence[Frame | Fault]:
         if frames:
             self._deadlines.handed_on()
+            self.done = type(frames[-1]) is Fault
         return frames
 
 

@@ -196,7 +196,7 @@ class Stream:
         """End the response where nothing else did."""
         if self._aggregator.state != "ended":
             self._aggregator.abort(self._aborted())
-            self._log.finished(self.response, 0)
+        self._log.finished(self.response, self._delivery.sent)
 
     def _aborted(self) -> ErrorInfo:
         return self._delivery.how_far(error_info("aborted", "the stream was closed before its end", phase="stream", retryable=False))
@@ -249,7 +249,7 @@ class Stream:
         if folds:  # the actors run ahead of the pump
             view = Aggregator()
             view.response.provider = self.response.provider
-        self._hub = Hub(view, self._replay, self._unwatched, folds=folds)
+        self._hub = Hub(view, self._replay, self._unwatched, self._lagged, folds=folds)
         if source.reading:
             self._handed_over = anyio.Event()
             source.handover = self._take_over
@@ -283,6 +283,10 @@ class Stream:
                 await self._delivery.aclose()  # also where nobody leaves the block for long
             self._abort()
             done.set()
+
+    def _lagged(self, listener: Subscription) -> None:
+        mailbox = listener.mailbox
+        self._log.lagged(mailbox.policy, mailbox.buffer, mailbox.stats.blocked)
 
     def _unwatched(self) -> None:
         """The last listener has left before the end."""

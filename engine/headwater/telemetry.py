@@ -67,6 +67,13 @@ class StreamLog:
                 status=error.status,
             )
 
+    def lagged(self, policy: str, buffer: int, blocked: float) -> None:
+        """A listener was given up: it fell more than `buffer` events behind, or held the source back for `blocked` seconds."""
+        if self._log is not None:
+            self._log.warning(
+                "headwater.subscriber.lagged", provider=self._provider, model=self._model, policy=policy, buffer=buffer, blocked=round(blocked, 3)
+            )
+
     def finished(self, response: Response, events: int) -> None:
         """The stream is over. Said once."""
         if self._log is None or self._finished:

@@ -194,6 +194,9 @@ async def test_closing_waits_for_the_end() -> None:
                 ended.append("stage")
             return batch
 
+        async def finish(self) -> Sequence[int]:  # type: ignore[override]
+            return []
+
     with anyio.fail_after(2):
         async with anyio.create_task_group() as group:
             actor: Actor[int, int] = Actor(Numbers(3), Waits(), "waits").start(group)

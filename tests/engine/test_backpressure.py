@@ -147,7 +147,7 @@ async def test_memory_of_a_slow_listener_is_bounded(topology: Topology) -> None:
 
 def hub(*buffers: int, patience: float = 30.0) -> tuple[Hub, list[Subscription]]:
     """A hub with listeners of policy block."""
-    made = Hub(Aggregator(), 0, lambda: None)
+    made = Hub(Aggregator(), 0, lambda: None, lambda listener: None)
     return made, [made.subscribe("block", buffer, patience) for buffer in buffers]
 
 

@@ -181,12 +181,21 @@ async def test_cancelled_while_a_dropped_attempt_is_closed(topology: Topology) -
     first = Answer(error_body("down"), status=503, closes=closes)
     async with run(first, Answer(good("a")), topology=topology, retry=headwater.Retry(base=0)) as (engine, upstream):
         async with engine.stream(request()) as stream:
+
+            async def read(scope: anyio.CancelScope) -> None:
+                with scope:
+                    await Reader(stream)()
+
             async with anyio.create_task_group() as group:
-                group.start_soon(Reader(stream))
+                scope = anyio.CancelScope()
+                group.start_soon(read, scope)
                 await settle()
                 assert (first.closed, len(upstream.requests)) == (["closed"], 1)
-                group.cancel_scope.cancel()
+                scope.cancel()
+                await settle()
                 closes.set()
+            await settle()
+            assert first.close_ended
             assert (await stream.result()).text == "a"
         assert stream.response.attempts == 2
 

@@ -71,7 +71,7 @@ async def test_a_provider_that_raises(later: bool) -> None:
         await anyio.lowlevel.checkpoint()
         return fails()
 
-    with pytest.raises(ConfigurationError, match="^the token provider given as api_key failed: OSError$") as caught:
+    with pytest.raises(ConfigurationError, match=r"^the token provider given as api_key failed: OSError$") as caught:
         await reveal(fails_later if later else fails)
     assert type(caught.value.__cause__) is OSError
     assert caught.value.info.kind == "configuration"

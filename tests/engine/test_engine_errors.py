@@ -96,9 +96,9 @@ async def test_an_engine_that_is_not_running() -> None:
     async with engine:
         assert (await engine.generate(request())).text == "a"
         made = engine.stream(request())
-    for ask in (lambda: engine.stream(request()), lambda: headwater.Engine().stream(request())):
+    for stopped in (engine, headwater.Engine()):
         with pytest.raises(ConfigurationError, match="the engine is not running: use it inside `async with Engine"):
-            ask()
+            stopped.stream(request())
     with pytest.raises(ConfigurationError, match="the engine is not running"):
         async with made:
             pass

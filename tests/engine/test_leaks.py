@@ -52,7 +52,7 @@ async def _use(engine: headwater.Engine, asked: Request, way: str) -> None:
         if way == "listeners":
             async with anyio.create_task_group() as group:
                 for policy in ("block", "coalesce", "disconnect"):
-                    group.start_soon(Reader(stream.subscribe(policy)))  # type: ignore[arg-type]
+                    group.start_soon(Reader(stream.subscribe(policy)))
         if way == "not read":
             return
         async for _ in stream:
@@ -69,6 +69,7 @@ async def test_descriptors_and_tasks(anyio_backend: str, topology: Topology, tra
     headwater.Engine(transport=transport)  # what is made once is made before descriptors are counted
     with anyio.fail_after(10):
         async with no_leak(), loopback(script) as server:
+            await settle()
             before = len(anyio.get_running_tasks())
             async with headwater.Engine(transport=transport, topology=topology, retry=NO_RETRY) as engine:
                 for _ in range(3):

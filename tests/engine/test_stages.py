@@ -10,7 +10,7 @@ import pytest
 
 import headwater
 from engine.upstream import Answer, collect, delta, failure, good, request, run, settle, text_of
-from headwater.stream import Topology
+from headwater.stream import AnyStage, Topology
 from headwater_codecs.neutral import Event, Finish, StreamFailed, StreamStart, TextDelta, TextEnd, TextStart, error_info
 
 pytestmark = pytest.mark.anyio
@@ -79,7 +79,7 @@ KINDS = [Does, SlowlyDoes]
 async def test_stages_run_in_their_order(topology: Topology) -> None:
     """Between translator and aggregator: the response has what they made of the events."""
     moderation = Moderation()
-    stages = [
+    stages: list[AnyStage] = [
         Upper(),
         moderation,
         Does(lambda batch: [TextDelta(0, f"<{event.text}>") if isinstance(event, TextDelta) else event for event in batch]),

@@ -133,6 +133,19 @@ async def test_leaving_early_is_no_warning(topology: Topology) -> None:
 
 
 @pytest.mark.anyio
+async def test_a_stalled_listener(topology: Topology) -> None:
+    """Giving a listener up is worth a warning, whatever its policy (B247)."""
+    log = Logger()
+    async with run(Answer(*[delta("a")] * 20, good("b")), topology=topology, log=log) as (engine, _), engine.stream(request()) as stream:
+        stream.subscribe("disconnect", buffer=5)
+        stream.subscribe("block", buffer=7, patience=0.02)
+        await collect(stream)
+    seen = [line for line in log.lines if line["event"] == "headwater.subscriber.lagged"]
+    assert [(line["level"], line["policy"], line["buffer"]) for line in seen] == [("warning", "disconnect", 5), ("warning", "block", 7)]
+    assert [bool(line["blocked"]) for line in seen] == [False, True]
+
+
+@pytest.mark.anyio
 async def test_a_configured_structlog_is_found(unconfigured: None, topology: Topology) -> None:
     """It is looked at once per engine, when the engine is made."""
     capture = LogCapture()

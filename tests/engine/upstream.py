@@ -26,7 +26,7 @@ KEY = "sk-never-to-be-seen-0123456789"
 NO_RETRY = headwater.Retry(attempts=0)
 PING = b": ping\n\n"
 EMPTY = delta("")
-TURNS = 60  # five actors, a few turns each; `wait_all_tasks_blocked` polls every 0.1 s on asyncio
+TURNS = 40  # five actors, a few turns each; `wait_all_tasks_blocked` polls every 0.1 s on asyncio
 
 
 class Clock:
@@ -64,6 +64,7 @@ class Answer:
         self.closes = closes
         self.reads = 0  # pieces handed out
         self.waiting = False  # somebody waits for the next one
+        self.close_ended = False  # an `aclose` was not interrupted
         self.closed: list[Literal["closed", "drained", "aborted"]] = []
         self._data: deque[bytes | Exception | None] = deque(data)
         if not open:
@@ -107,6 +108,7 @@ class Answer:
         self._close("drained" if drain else "closed")
         if self.closes is not None:
             await self.closes.wait()
+        self.close_ended = True
 
     async def abort(self) -> None:
         """Closed by force."""
@@ -173,10 +175,10 @@ def model(base_url: str = "http://upstream.test/v1", **fields: object) -> headwa
 
 
 @asynccontextmanager
-async def run(*answers: Answer, limit: float = 5, **options: object) -> AsyncIterator[tuple[headwater.Engine, Upstream]]:
-    """An engine over these answers, for at most `limit` seconds. Without retries unless given. At its end everything is closed."""
+async def run(*answers: Answer, **options: object) -> AsyncIterator[tuple[headwater.Engine, Upstream]]:
+    """An engine over these answers, for at most five seconds. Without retries unless given. At its end everything is closed."""
     upstream = Upstream(*answers)
-    with anyio.fail_after(limit):
+    with anyio.fail_after(5):
         async with headwater.Engine(**{"transport": upstream, "retry": NO_RETRY, **options}) as engine:  # type: ignore[arg-type]
             yield engine, upstream
         assert upstream.left_open == []

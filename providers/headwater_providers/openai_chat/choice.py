@@ -49,6 +49,9 @@ class Notes(Protocol):
     def note(self, code: str, message: str, detail: str | None = None) -> None: ...
 
 
+_ROLE_ONLY = Delta(content="")  # how most answers begin
+
+
 class ChoiceState:
     """Reads the deltas of one choice and writes its events."""
 
@@ -94,6 +97,8 @@ class ChoiceState:
         `broken`: an error came with it, so the reason completes nothing.
         """
         delta = item.delta
+        if delta == _ROLE_ONLY and item.finish_reason is None and item.message is None and not item.text:
+            return
         if (item.message is not None or item.text) and not self._has_deltas and (delta is None or not _holds_content(delta)):
             if item.message is None:
                 self._prose("text", item.text or "")
@@ -108,6 +113,8 @@ class ChoiceState:
 
     def close(self, last: bool) -> None:
         """Close the open blocks, in index order. Done at the finish reason, and for the `last` time at the end, for what came after it."""
+        if not (self._kind or self._held or self._tags or self._calls.calls or self._details or self.sources.waiting) and self._audio is None:
+            return  # most answers have nothing left at their end
         self.release()
         self.wrong = self._calls.finish()
         ends: list[BlockEnd] = []

@@ -130,7 +130,7 @@ class ChatTranslator:
 
     def _chunk(self, chunk: Chunk, frame: Frame, data: bytes) -> None:
         writer = self._writer
-        error = chunk.error if says_error(chunk.error) else None
+        error = chunk.error if chunk.error is not None and says_error(chunk.error) else None
         if not chunk.choices and self._without_choices(chunk, error, frame, data):
             return
         if chunk.id and writer.response_id is None:
