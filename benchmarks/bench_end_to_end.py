@@ -98,11 +98,7 @@ def main() -> None:
             base = None
             for name in args.clients.split(","):
                 client, _, backend = name.partition("@")
-                runs = [
-                    run
-                    for _ in range(args.repeat)
-                    if (run := in_process(__file__, client, workload, str(port), backend or "asyncio"))
-                ]
+                runs = [run for _ in range(args.repeat) if (run := in_process(__file__, client, workload, str(port), backend or "asyncio"))]
                 if not runs:
                     continue
                 row = {"client": name, **medians(runs)}

@@ -10,7 +10,7 @@ import pytest
 
 import headwater
 from engine.transport.scripted_server import no_leak, open_descriptors
-from engine.upstream import NO_RETRY, Answer, Reader, collect, delta, good, model, request, run, settle
+from engine.upstream import NO_RETRY, TOPOLOGIES, Answer, Reader, collect, delta, good, model, request, run, settle
 from headwater.stream import Stream, Topology
 from headwater_codecs.neutral import Request, user
 from loopback import Asked, Reply, ending, loopback
@@ -62,7 +62,7 @@ async def _use(engine: headwater.Engine, asked: Request, way: str) -> None:
                 raise ZeroDivisionError
 
 
-@pytest.mark.parametrize("transport", ["socket", "httpx"])
+@pytest.mark.parametrize(("topology", "transport"), [*((topology, "socket") for topology in TOPOLOGIES), ("fused", "httpx")])
 @pytest.mark.parametrize("way", WAYS)
 async def test_descriptors_and_tasks(anyio_backend: str, topology: Topology, transport: str, way: str) -> None:
     """After the engine no socket and no task is left; before, no task of a stream that is over."""
