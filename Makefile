@@ -35,7 +35,7 @@ lint: setup-test
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet . || { echo "error: some files are not formatted: $(BIN)/ruff format ." >&2; exit 1; }
 	@echo "==> import rules"
-	@$(BIN)/lint-imports --no-timings > build/import-rules.log 2>&1 || { cat build/import-rules.log; exit 1; }
+	@$(BIN)/lint-imports > build/import-rules.log 2>&1 || { cat build/import-rules.log; exit 1; }
 
 types: setup-test
 	@echo "==> mypy --strict"
