@@ -8,42 +8,41 @@ against 3 us with the asking, for a chunk of 350 bytes).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 
-class _TextDelta(Struct, frozen=True, gc=False):
+class _NoMore(Struct, frozen=True, gc=False, kw_only=True):
+    """What a delta may not hold to be plain."""
+
+    refusal: None = None
+    reasoning: None = None
+    reasoning_text: None = None
+    reasoning_details: None = None
+    tool_calls: None = None
+    function_call: None = None
+    annotations: None = None
+    images: None = None
+    audio: None = None
+
+
+class _TextDelta(_NoMore, frozen=True, gc=False, kw_only=True):
     content: str = ""
-    refusal: None = None
     reasoning_content: None = None
-    reasoning: None = None
-    reasoning_text: None = None
-    reasoning_details: None = None
-    tool_calls: None = None
-    function_call: None = None
-    annotations: None = None
-    images: None = None
-    audio: None = None
 
 
-class _ReasoningDelta(Struct, frozen=True, gc=False):
-    reasoning_content: str = ""
+class _ReasoningDelta(_NoMore, frozen=True, gc=False, kw_only=True):
     content: Literal[""] | None = None
-    refusal: None = None
-    reasoning: None = None
-    reasoning_text: None = None
-    reasoning_details: None = None
-    tool_calls: None = None
-    function_call: None = None
-    annotations: None = None
-    images: None = None
-    audio: None = None
+    reasoning_content: str = ""
 
 
-class _TextChoice(Struct, frozen=True, gc=False):
-    delta: _TextDelta
+_Delta = TypeVar("_Delta")
+
+
+class _Choice(Struct, Generic[_Delta], frozen=True, gc=False):
+    delta: _Delta
     index: Literal[0] = 0
     finish_reason: None = None
     message: None = None
@@ -52,18 +51,8 @@ class _TextChoice(Struct, frozen=True, gc=False):
     error: None = None
 
 
-class _ReasoningChoice(Struct, frozen=True, gc=False):
-    delta: _ReasoningDelta
-    index: Literal[0] = 0
-    finish_reason: None = None
-    message: None = None
-    text: None = None
-    usage: None = None
-    error: None = None
-
-
-class _TextChunk(Struct, frozen=True, gc=False):
-    choices: tuple[_TextChoice]
+class _Chunk(Struct, Generic[_Delta], frozen=True, gc=False):
+    choices: tuple[_Choice[_Delta]]
     usage: None = None
     error: None = None
     citations: None = None
@@ -71,17 +60,8 @@ class _TextChunk(Struct, frozen=True, gc=False):
     x_groq: None = None
 
 
-class _ReasoningChunk(Struct, frozen=True, gc=False):
-    choices: tuple[_ReasoningChoice]
-    usage: None = None
-    error: None = None
-    citations: None = None
-    search_results: None = None
-    x_groq: None = None
-
-
-_text = msgspec.json.Decoder(_TextChunk).decode
-_reasoning = msgspec.json.Decoder(_ReasoningChunk).decode
+_text = msgspec.json.Decoder(_Chunk[_TextDelta]).decode
+_reasoning = msgspec.json.Decoder(_Chunk[_ReasoningDelta]).decode
 
 
 def plain_text(data: bytes) -> str:
