@@ -35,29 +35,16 @@ from headwater_codecs.neutral import (
 )
 from headwater_codecs.sse import Frame
 from headwater_providers.adapter import Translator
+from headwater_providers.response_headers import kept_headers, request_id
 
 if TYPE_CHECKING:
     from headwater.deadlines import Deadlines
     from headwater.plan import Plan
     from headwater.transport.base import Clock
 
-# Response headers that are kept: limits, request ids, times. Nothing that could hold a secret.
-KEPT_HEADERS = (
-    "x-ratelimit-",
-    "ratelimit-",
-    "anthropic-ratelimit-",
-    "x-request-id",
-    "request-id",
-    "x-amzn-requestid",
-    "apim-request-id",
-    "retry-after",
-    "openai-processing-ms",
-    "date",
-)
 NO_CONTENT = NO_PROGRESS | TERMINALS | {TextEnd, RefusalEnd, ChoiceEnd}  # progress perhaps, but nothing of the answer
 CLOSE_TIME = 2.0  # seconds within which a dropped attempt is closed
 NO_TERMINAL = "the translator ended without a terminal event"
-REQUEST_IDS = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "cf-ray")
 
 
 class Delivery:
@@ -241,8 +228,8 @@ class Delivery:
         self._translation = Actor(self._parser, judge, "headwater.translator").start(self._group)
 
     def _read_headers(self, status: int, headers: Mapping[str, str]) -> None:
-        self._response.headers = {name: value for name, value in headers.items() if name.startswith(KEPT_HEADERS)}
-        self._response.request_id = next((headers[name] for name in REQUEST_IDS if name in headers), None)
+        self._response.headers = kept_headers(headers)
+        self._response.request_id = request_id(headers)
         self._plan.answered(status, self._response.headers)
 
     def _watch(self, batch: Sequence[Event]) -> None:

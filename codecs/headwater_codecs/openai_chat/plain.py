@@ -1,8 +1,8 @@
 """The frame that most frames are: one piece of text, or of reasoning, for choice 0, and nothing else.
 
 Its types are the proof: whatever else a chunk can carry must be null or absent here, so a frame that decodes is plain, and any other one is
-refused and read in full. That is half the work of reading it in full and asking every field (0.6 against 0.7 us for the decoding alone, 0.9
-against 3 us with the asking, for a chunk of 350 bytes).
+refused and read in full. The decoding alone is a tenth cheaper than a full one (0.61 against 0.69 us for a chunk of 350 bytes); what it really saves
+is to ask every field of the result.
 """
 
 from __future__ import annotations

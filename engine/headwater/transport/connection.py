@@ -86,7 +86,7 @@ class Connection:
 
     def _write_now(self, payload: bytes) -> bytes:
         """Write what the socket takes at once and give back the rest: nothing of an earlier request is under way, and a stream's `send` costs a
-        turn of the scheduler (20 us of a request's 110). TLS writes through its session."""
+        turn of the scheduler more. TLS writes through its session."""
         if self.stream is not self.socket or not _CAN_WRITE_NOW:
             return payload
         try:

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 
 from headwater_codecs.neutral.errors import RETRYABLE, ErrorInfo, ErrorKind
 from headwater_providers.openai_chat.error_body import Said, body_of, read_said
+from headwater_providers.response_headers import request_id
 from headwater_providers.retry_hints import retry_after
 
 SNIPPET = 200  # characters of a body that is no JSON
 MAX_MESSAGE = 4000  # characters; some gateways quote the whole request
-REQUEST_ID_HEADERS = ("x-request-id", "request-id", "apim-request-id", "x-ms-request-id", "x-amzn-requestid", "x-generation-id", "cf-ray")
 
 _BY_STATUS: dict[int, ErrorKind] = {
     401: "auth",
@@ -187,11 +187,6 @@ def read_in_band(payload: object) -> ErrorInfo:
     info = classify(said.status, said.code, said.type, said.message)
     wait = retry_after({}, payload, said.message) if info.retryable else None
     return info.with_(phase="stream", retry_after=wait, request_id=said.request_id)
-
-
-def request_id(headers: Mapping[str, str]) -> str | None:
-    """The id under which the provider knows this request, if a header tells."""
-    return next((value for name in REQUEST_ID_HEADERS if (value := headers.get(name))), None)
 
 
 def hide_secrets(text: str) -> str:
