@@ -38,13 +38,21 @@ THOUGHT = FRAME.replace(b'"content":"Hi"', b'"content":null,"reasoning_content":
 )
 def test_plain_text(data: bytes, text: str) -> None:
     """A frame that is nothing but text is read."""
-    assert PLAIN["text"](data) == text
+    choice = PLAIN["text"](data).choices[0]
+    assert (choice.delta.piece, choice.finish_reason) == (text, None)
+
+
+@pytest.mark.parametrize("piece", [b"Hi", b""])
+def test_plain_finish(piece: bytes) -> None:
+    """The finish reason may come with it, or alone."""
+    choice = PLAIN["text"](FRAME.replace(b"Hi", piece).replace(b'"finish_reason":null', b'"finish_reason":"stop"')).choices[0]
+    assert (choice.delta.piece, choice.finish_reason) == (piece.decode(), "stop")
 
 
 @pytest.mark.parametrize("data", [THOUGHT, THOUGHT.replace(b'"content":null', b'"content":""')])
 def test_plain_reasoning(data: bytes) -> None:
     """So is one that is nothing but reasoning."""
-    assert PLAIN["reasoning"](data) == "Hi"
+    assert PLAIN["reasoning"](data).choices[0].delta.piece == "Hi"
 
 
 @pytest.mark.parametrize(
@@ -61,7 +69,7 @@ def test_plain_reasoning(data: bytes) -> None:
         b'{"choices":[{"delta":{"content":"a"}},{"index":1,"delta":{}}]}',
         b'{"choices":[{"index":1,"delta":{"content":"a"}}]}',
         b'{"choices":[{"delta":{"content":"a","tool_calls":[]}}]}',
-        b'{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}',
+        b'{"choices":[{"delta":{"content":"a"},"finish_reason":1}]}',
         b'{"choices":[{"delta":{"content":"a"},"message":{"content":"b"}}]}',
         b'{"choices":[{"delta":{"content":[{"text":"a"}]}}]}',
         b'{"choices":[{"delta":{"content":"a"}}],"usage":{}}',
@@ -89,7 +97,7 @@ FULL: dict[str, object] = {
 }
 FULL_CHOICE: dict[str, object] = {
     "index": 1,
-    "finish_reason": "stop",
+    "finish_reason": ["stop"],
     "message": {"content": "a"},
     "text": "t",
     "usage": {"prompt_tokens": 1},
@@ -153,7 +161,10 @@ def frame_of(text: str, raw: bytes, padding: str | None, extra: dict[str, object
     choice: dict[str, object] = {"index": more.pop("index", 0), "delta": {"content": text + "\x00RAW\x00", **extra}}
     if "finish" in more:
         choice["finish_reason"] = more.pop("finish")
-    value: dict[str, object] = {"id": "c1", "choices": [choice], **more}
+    value: dict[str, object] = {"id": "c1", "model": "m", "choices": [choice], **more}
+    for name in more.pop("unnamed", ()):
+        del value[name]
+    value.pop("unnamed", None)
     if padding is not None:
         value["obfuscation"] = padding
     return (
@@ -167,16 +178,18 @@ MORE = st.fixed_dictionaries(
         "usage": USAGE,
         "citations": st.sampled_from([["u"], ["v"], ["u", "v"]]),
         "index": st.sampled_from([0, 0, 0, 1]),
-        "finish": st.sampled_from([None, None, "", "stop"]),
+        "finish": st.sampled_from([None, None, "", "stop", "null", "tool_calls"]),
+        "unnamed": st.sampled_from([["id"], ["model"], ["id", "model"]]),
         "error": st.sampled_from([None, None, {"message": "e"}]),
         "x_groq": st.just({"usage": {"prompt_tokens": 7}}),
     },
 )
 TEXT_ONLY = st.builds(lambda text: frame_of(text, b"", None, {}, {}), TEXT)
+LAST = st.builds(lambda text, reason: frame_of(text, b"", None, {}, {"finish": reason}), TEXT, st.sampled_from(["stop", "length", "content_filter"]))
 ANY = st.builds(frame_of, TEXT, RAW, PADDING, EXTRA, MORE.map(dict))
 CONTROL = st.sampled_from([b'{"choices":[],"usage":{"prompt_tokens":6}}', b'{"choices":[],"citations":["w"]}', b"null", b"{}", b"[DONE]"])
 FRAMES = st.lists(
-    st.one_of(TEXT_ONLY, TEXT_ONLY, TEXT_ONLY, TEXT_ONLY, ANY, ANY, st.sampled_from([FRAME, PADDED, THOUGHT, THOUGHT]), CONTROL), max_size=25
+    st.one_of(TEXT_ONLY, TEXT_ONLY, TEXT_ONLY, TEXT_ONLY, LAST, ANY, ANY, st.sampled_from([FRAME, PADDED, THOUGHT, THOUGHT]), CONTROL), max_size=25
 )
 
 

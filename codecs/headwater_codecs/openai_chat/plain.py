@@ -1,4 +1,4 @@
-"""The frame that most frames are: one piece of text, or of reasoning, for choice 0, and nothing else.
+"""The frame that most frames are: one piece of text, or of reasoning, for choice 0, and nothing else but perhaps the finish reason.
 
 Its types are the proof: whatever else a chunk can carry must be null or absent here, so a frame that decodes is plain, and any other one is
 refused and read in full. The decoding alone is a tenth cheaper than a full one (0.61 against 0.69 us for a chunk of 350 bytes); what it really saves
@@ -28,31 +28,39 @@ class _NoMore(Struct, frozen=True, gc=False, kw_only=True):
     audio: None = None
 
 
-class _TextDelta(_NoMore, frozen=True, gc=False, kw_only=True):
-    content: str = ""
+class TextPiece(_NoMore, frozen=True, gc=False, kw_only=True, rename={"piece": "content"}):
+    """A delta of nothing but text."""
+
+    piece: str = ""
     reasoning_content: None = None
 
 
-class _ReasoningDelta(_NoMore, frozen=True, gc=False, kw_only=True):
+class ReasoningPiece(_NoMore, frozen=True, gc=False, kw_only=True, rename={"piece": "reasoning_content"}):
+    """A delta of nothing but reasoning."""
+
+    piece: str = ""
     content: Literal[""] | None = None
-    reasoning_content: str = ""
 
 
-_Delta = TypeVar("_Delta")
+Piece = TypeVar("Piece", TextPiece, ReasoningPiece)
 
 
-class _Choice(Struct, Generic[_Delta], frozen=True, gc=False):
-    delta: _Delta
+class PlainChoice(Struct, Generic[Piece], frozen=True, gc=False):
+    """The one choice of a plain frame."""
+
+    delta: Piece
     index: Literal[0] = 0
-    finish_reason: None = None
+    finish_reason: str | None = None
     message: None = None
     text: None = None
     usage: None = None
     error: None = None
 
 
-class _Chunk(Struct, Generic[_Delta], frozen=True, gc=False):
-    choices: tuple[_Choice[_Delta]]
+class PlainChunk(Struct, Generic[Piece], frozen=True, gc=False):
+    """A plain frame."""
+
+    choices: tuple[PlainChoice[Piece]]
     usage: None = None
     error: None = None
     citations: None = None
@@ -60,18 +68,9 @@ class _Chunk(Struct, Generic[_Delta], frozen=True, gc=False):
     x_groq: None = None
 
 
-_text = msgspec.json.Decoder(_Chunk[_TextDelta]).decode
-_reasoning = msgspec.json.Decoder(_Chunk[_ReasoningDelta]).decode
-
-
-def plain_text(data: bytes) -> str:
-    """The text of a frame that is nothing but text. Raises msgspec.DecodeError (or ValidationError, its child) for any other frame."""
-    return _text(data).choices[0].delta.content
-
-
-def plain_reasoning(data: bytes) -> str:
-    """The reasoning of a frame that is nothing but `reasoning_content`. Raises like `plain_text`."""
-    return _reasoning(data).choices[0].delta.reasoning_content
-
-
-PLAIN: dict[str, Callable[[bytes], str]] = {"text": plain_text, "reasoning": plain_reasoning}
+PlainReader = Callable[[bytes], PlainChunk[TextPiece]] | Callable[[bytes], PlainChunk[ReasoningPiece]]
+# By the kind of the open block: decode, or raise msgspec.DecodeError (or ValidationError, its child) for any frame that is not plain.
+PLAIN: dict[str, PlainReader] = {
+    "text": msgspec.json.Decoder(PlainChunk[TextPiece]).decode,
+    "reasoning": msgspec.json.Decoder(PlainChunk[ReasoningPiece]).decode,
+}

@@ -42,11 +42,12 @@ def keep_read_buffers_on_the_heap() -> None:
 class Connection:
     """A connected stream to one origin."""
 
-    __slots__ = ("_fileno", "_poll", "address", "socket", "stream")
+    __slots__ = ("_fileno", "_poll", "address", "socket", "stream", "tls")
 
     def __init__(self, address: Address, socket: SocketStream, fileno: int, tls: TLSStream | None = None) -> None:
         self.address = address
         self.socket = socket
+        self.tls = tls
         self.stream: SocketStream | TLSStream = socket if tls is None else tls
         self._fileno = fileno
         self._poll: select.poll | None = None

@@ -15,12 +15,13 @@ import anyio
 from headwater.transport.connection import READ, Connection, close_all, keep_read_buffers_on_the_heap
 from headwater.transport.errors import foreign_error
 from headwater.transport.pool import IDLE, MAX_IDLE, Pool
-from headwater.transport.wire import Address, ResponseParser, request_bytes, split_url
+from headwater.transport.wire import ResponseParser, request_bytes, split_url
 
 if TYPE_CHECKING:
     import ssl
 
     from headwater.transport.base import Clock, Trace
+    from headwater.transport.dial import Dialer
     from headwater_providers.adapter import HttpRequest
 
 DRAIN = 64 << 10  # bytes read on for the end of a body, so that its connection can be used again
@@ -37,6 +38,7 @@ class SocketTransport:
         self._pool: Pool[Connection] = Pool(idle, max_idle)
         self._clock = clock
         self._closing: list[Connection] = []
+        self._dialer: Dialer | None = None
         keep_read_buffers_on_the_heap()
 
     async def open(self, request: HttpRequest, trace: Trace) -> SocketResponse:
@@ -59,9 +61,11 @@ class SocketTransport:
                 self._closing = []
                 await close_all(closing)
             if connection is None:
-                connection = await self._connect(address)
+                connection = await self._dialing().connect(address)
             trace.got_connection(reused)
             parser, pieces = await connection.exchange(payload, trace)
+            if not reused:
+                self._dialing().answered(connection)
         except BaseException as error:
             if connection is not None:
                 await close_all([connection])
@@ -86,16 +90,12 @@ class SocketTransport:
         """Keep connections that the pool gave up until somebody has time to close them: the next request, or `aclose`."""
         self._closing += connections
 
-    async def _connect(self, address: Address) -> Connection:
-        from headwater.transport.dial import connect
+    def _dialing(self) -> Dialer:
+        if self._dialer is None:
+            from headwater.transport.dial import Dialer
 
-        if not address.secure:
-            return await connect(address, None)
-        if self._context is None:
-            from headwater.transport.tls import default_context
-
-            self._context = default_context()
-        return await connect(address, self._context)
+            self._dialer = Dialer(self._context, self._clock)
+        return self._dialer
 
 
 class SocketResponse:

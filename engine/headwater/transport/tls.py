@@ -28,8 +28,9 @@ def default_context() -> ssl.SSLContext:
 class TLSSession:
     """The client's side of one TLS connection, without a socket. What is to be sent is fetched with `outgoing()`."""
 
-    def __init__(self, engine: ssl.SSLObject, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> None:
+    def __init__(self, engine: ssl.SSLObject, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, offered: ssl.SSLSession | None = None) -> None:
         self.closed = False  # the peer said that nothing more comes
+        self.offered = offered  # the ticket that the handshake began with
         self._engine = engine
         self._incoming = incoming
         self._outgoing = outgoing
@@ -77,6 +78,18 @@ class TLSSession:
         self._engine.write(data)
         return self._outgoing.read()
 
+    @property
+    def resumed(self) -> bool:
+        """Whether the handshake was a short one, with an earlier connection's ticket."""
+        return bool(self._engine.session_reused)
+
+    def ticket(self) -> ssl.SSLSession | None:
+        """What lets later connections to the same server resume this session (RFC 8446, 4.6.1). Servers send it with or after their first bytes.
+
+        Costs half a handshake, since `ssl` makes a copy.
+        """
+        return self._engine.session
+
     def outgoing(self) -> bytes:
         """What the session itself has to say (handshake, key update), b"" if nothing."""
         return self._outgoing.read() if self._outgoing.pending else b""
@@ -86,12 +99,12 @@ class TLSStream:
     """Sending and receiving over TLS. Closed is the stream below: the peer's goodbye is not waited for, HTTP says itself where a body ends."""
 
     def __init__(self, stream: ByteStream, session: TLSSession) -> None:
+        self.session = session
         self._stream = stream
-        self._session = session
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
         """All text of one read below, never empty."""
-        session = self._session
+        session = self.session
         while True:
             if session.closed:
                 raise anyio.EndOfStream
@@ -103,17 +116,21 @@ class TLSStream:
 
     async def send(self, item: bytes) -> None:
         """Send it all."""
-        await self._stream.send(self._session.encrypt(item))
+        await self._stream.send(self.session.encrypt(item))
 
 
-async def start_tls(stream: ByteStream, context: ssl.SSLContext, host: str) -> TLSStream:
-    """The handshake. Raises ssl.SSLError and what the stream raises; closing the stream is the caller's."""
+async def start_tls(stream: ByteStream, context: ssl.SSLContext, host: str, ticket: ssl.SSLSession | None = None) -> TLSStream:
+    """The handshake. Raises ssl.SSLError and what the stream raises; closing the stream is the caller's.
+
+    `ticket`: of an earlier connection to this host with this context. A server that knows it leaves out its certificate and signature; one that
+    does not makes a full handshake.
+    """
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     if type(context) is ssl.SSLContext:
-        engine = context.wrap_bio(incoming, outgoing, server_hostname=host)
+        engine = context.wrap_bio(incoming, outgoing, server_hostname=host, session=ticket)
     else:  # one that asks the system's store may block
         engine = await anyio.to_thread.run_sync(lambda: context.wrap_bio(incoming, outgoing, server_hostname=host))
-    session = TLSSession(engine, incoming, outgoing)
+    session = TLSSession(engine, incoming, outgoing, ticket)
     data = b""
     while True:
         try:

@@ -49,6 +49,7 @@ class Notes(Protocol):
     def note(self, code: str, message: str, detail: str | None = None) -> None: ...
 
 
+UNOPENED = -1  # in place of a block's index
 _ROLE_ONLY = Delta(content="")  # how most answers begin
 
 
@@ -86,10 +87,20 @@ class ChoiceState:
 
     @property
     def plain(self) -> tuple[str, int] | None:
-        """Kind and index of the open block of text or reasoning, if a plain piece would just be one delta more in it; else None."""
-        if not self._has_text or self._held or self.finished or self._kind not in ("text", "reasoning"):
+        """Kind and index of the block that a plain piece would just be one delta more for; `UNOPENED` where text would open one. Else None."""
+        if self._held or self.raw_finish is not None:
+            return None
+        if not self._kind and not self._calls.calls:
+            return "text", UNOPENED
+        if not self._has_text or self._kind not in ("text", "reasoning"):
             return None
         return self._kind, self._index
+
+    def first_text(self, piece: str) -> int:
+        """A plain piece of text opens the block; its index is given back."""
+        self._prose("text", piece)
+        self._has_deltas = True
+        return self._index
 
     def feed(self, item: ChunkChoice, broken: bool = False) -> None:
         """One choice of a chunk: reasoning, text and refusal, tool calls, then the finish reason (OR-CCS-05).
@@ -108,8 +119,8 @@ class ChoiceState:
             before = self._pieces
             self._delta(delta)
             self._has_deltas = self._has_deltas or self._pieces != before
-        if item.finish_reason and not is_absent(item.finish_reason):
-            self._finish(item.finish_reason, broken)
+        if item.finish_reason:
+            self.finish(item.finish_reason, broken)
 
     def close(self, last: bool) -> None:
         """Close the open blocks, in index order. Done at the finish reason, and for the `last` time at the end, for what came after it."""
@@ -322,8 +333,10 @@ class ChoiceState:
         if self._kind == "" and not self._pieces:
             self._open("reasoning")
 
-    def _finish(self, raw: str, broken: bool) -> None:
+    def finish(self, raw: str, broken: bool = False) -> None:
         """The reason behind the last content counts; it closes the blocks at once, the choice's own end waits for the terminal."""
+        if is_absent(raw):
+            return
         if self.raw_finish is None or self._pieces != self._pieces_at_finish:
             self.raw_finish = raw
         self._pieces_at_finish = self._pieces

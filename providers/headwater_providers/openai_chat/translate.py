@@ -5,21 +5,21 @@ The finish reason closes them; it is kept until `[DONE]` or the end of the bytes
 The end is good with a finish reason for every choice, or with `[DONE]`; else the stream was cut.
 
 Hot path: most frames of an answer are one more piece of text (or of reasoning) for the block that is open. A decoder whose types admit nothing
-else reads those (`plain`); what it refuses is read in full.
+else but the finish reason reads those (`plain`), and the first piece of text too; what it refuses is read in full.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from headwater_codecs import tolerant_json
 from headwater_codecs.framing import Fault, snippet
 from headwater_codecs.neutral import Diagnostic, ErrorInfo, Event, RawFrame, ReasoningDelta, TextDelta, error_info
-from headwater_codecs.openai_chat.plain import PLAIN
+from headwater_codecs.openai_chat.plain import PLAIN, PlainReader
 from headwater_codecs.openai_chat.wire import Chunk, ChunkChoice, clean, decode_chunk, read_chunk
 from headwater_codecs.sse import Frame
 from headwater_providers.openai_chat.bare_error import is_bare_error, says_error
-from headwater_providers.openai_chat.choice import ChoiceState
+from headwater_providers.openai_chat.choice import UNOPENED, ChoiceState
 from headwater_providers.openai_chat.dialect import ChatDialect
 from headwater_providers.openai_chat.errors import read_in_band
 from headwater_providers.openai_chat.usage import read_usage
@@ -46,9 +46,9 @@ class ChatTranslator:
         self._expected = choices
         self._raw = raw
         self._cited: list[list[object]] = []
-        self._plain: Callable[[bytes], str] | None = None  # reads a frame that is one more piece for the open block, when one is
+        self._plain: PlainReader | None = None  # reads a frame that is one more piece for the open block, when one is
         self._plain_delta: type[TextDelta | ReasoningDelta] = TextDelta
-        self._plain_index = 0
+        self._plain_index = 0  # of the block, UNOPENED while there is none
         self._plain_allowed = not raw and not self._dialect.think_tags and not self._dialect.cumulative_deltas
         self._hits = 0  # frames that the plain reader took since it was last set
         self._pause = 0  # frames until it is tried again
@@ -66,13 +66,19 @@ class ChatTranslator:
         for frame in frames:
             if plain is not None and type(frame) is Frame and not frame.event:
                 try:
-                    text = plain(frame.data)
+                    choice = plain(frame.data).choices[0]
                 except (ValueError, RecursionError):  # also msgspec's own errors
                     self._refused()
                 else:
-                    if text:
-                        out.append(delta(index, text))
+                    if piece := choice.delta.piece:
                         self._hits += 1
+                        if index == UNOPENED:
+                            index = self._plain_index = self._choices[0].first_text(piece)
+                        else:
+                            out.append(delta(index, piece))
+                    if choice.finish_reason:
+                        self._plain_finish(self._choices[0], choice.finish_reason)
+                        plain = self._plain
                     continue
             if writer.done:
                 break
@@ -176,11 +182,20 @@ class ChatTranslator:
         state = self._state(number)
         state.feed(item, broken)
         if item.finish_reason:
-            self.settled = len(self._choices) >= self._expected and self._all_finished()
+            self._settle()
         if item.usage and not chunk.usage:
             self._writer.count(read_usage(item.usage))
         if self._plain_allowed:
             self._expect_plain(state)
+
+    def _settle(self) -> None:
+        self.settled = len(self._choices) >= self._expected and self._all_finished()
+
+    def _plain_finish(self, state: ChoiceState, reason: str) -> None:
+        """A plain frame brought the finish reason."""
+        state.finish(reason)
+        self._settle()
+        self._expect_plain(state)
 
     def _expect_plain(self, state: ChoiceState) -> None:
         """Set the plain reader for what may follow; less and less often where the frames of a vendor always hold more."""
@@ -188,15 +203,18 @@ class ChatTranslator:
         if self._pause:
             self._pause -= 1
         elif (block := state.plain) is not None and state.number == 0 and len(self._choices) == 1:
-            kind, self._plain_index = block
+            kind, index = block
+            if index == UNOPENED and (self._writer.response_id is None or self._writer.model is None):
+                return  # a plain frame's are not read
             self._plain = PLAIN[kind]
             self._plain_delta = TextDelta if kind == "text" else ReasoningDelta
+            self._plain_index = index
             self._hits = 0
 
     def _refused(self) -> None:
         """The plain reader refused a frame."""
         self._plain = None
-        if self._hits:
+        if self._hits or self._plain_index == UNOPENED:
             self._pauses = 1
         else:
             self._pauses = self._pause = min(2 * self._pauses, MAX_PAUSE)
