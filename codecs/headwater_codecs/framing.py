@@ -1,13 +1,14 @@
 """From the bytes of a response body to frames, whatever the provider or a proxy made of them.
 
 `Framing` is the first stage of a stream: it undoes a content encoding, looks at the first bytes to see what the body really is (the header
-lies often enough), and hands the bytes to the parser of that format. A body that is one JSON document becomes one frame at its end; a web
-page becomes a fault. Faults travel as items behind the good frames, so that nothing before them is lost.
+lies often enough), and hands the bytes to the parser of that format. A body that is one JSON document becomes one frame at its end, unless
+the protocol streams documents (lines, or the elements of an array); a web page becomes a fault. Faults travel as items behind the good
+frames, so that nothing before them is lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
@@ -18,7 +19,7 @@ from headwater_codecs.sse import MAX_FRAME, Frame, SSEParser
 if TYPE_CHECKING:
     from headwater_codecs.content_coding import ContentDecoder
 
-Format = Literal["sse"]
+Format = Literal["sse", "sse-or-array", "ndjson", "aws-event-stream"]
 SNIPPET = 200  # characters of a body quoted in an error
 _DECIDE = 512  # bytes after which a body that is no known format is given up
 _SSE_STARTS = (b"data:", b"event:", b"id:", b"retry:", b":")
@@ -42,6 +43,24 @@ class Parser(Protocol):
     def feed(self, data: bytes, /) -> list[Frame]: ...
 
     def finish(self) -> list[Frame]: ...
+
+
+def _array_parser(max_frame: int) -> Parser:
+    from headwater_codecs.json_array import JsonArrayParser  # one protocol's alone
+
+    return JsonArrayParser(max_frame)
+
+
+def _line_parser(max_frame: int) -> Parser:
+    from headwater_codecs.ndjson import LineParser
+
+    return LineParser(max_frame)
+
+
+def _message_parser(max_frame: int) -> Parser:
+    from headwater_codecs.aws_event_stream import MessageFrames
+
+    return MessageFrames(max_frame)
 
 
 class DocumentParser:
@@ -93,6 +112,14 @@ class PageParser:
         text = self._start.decode("utf-8", "replace")[:SNIPPET]
         said = f"the body is no event stream (content type {self._content_type or 'not given'}): {text!r}"
         self.fault = MalformedError(said)
+
+
+_DOCUMENTS: dict[Format, Callable[[int], Parser]] = {
+    "sse": DocumentParser,
+    "sse-or-array": _array_parser,
+    "ndjson": _line_parser,
+    "aws-event-stream": DocumentParser,
+}
 
 
 class Framing:
@@ -178,9 +205,12 @@ class Framing:
             self._parser = SSEParser(self._max)
             return data
         data = self._start + data
+        if self.format == "aws-event-stream" and data.startswith(b"\0"):  # the length of a message, always below 16 MiB
+            self._parser = _message_parser(self._max)
+            return data
         seen = data.lstrip(_SPACE)
         if seen.startswith(_DOCUMENT_STARTS):
-            self._parser = DocumentParser(self._max)
+            self._parser = _DOCUMENTS[self.format](self._max)
         elif seen.startswith(_SSE_STARTS) or (self._content_type == "text/event-stream" and seen and not seen.startswith(b"<")):
             self._parser = SSEParser(self._max)
         elif seen and (ended or not any(start.startswith(seen) for start in _SSE_STARTS)):

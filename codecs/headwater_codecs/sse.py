@@ -23,13 +23,18 @@ _RETRY_DIGITS = 15  # more is no number of milliseconds, and int() refuses thous
 
 
 class Frame(Struct, frozen=True, gc=False):
-    """One event. `id` is the last id seen so far. Not `terminated`: the bytes ended before its blank line, so it may be cut."""
+    """One event, of this format or of another one. `id` is the last id seen so far.
+
+    Not `terminated`: the bytes ended before its blank line, so it may be cut. `exception`: the frame says by its form that it is a failure
+    (AWS event stream); `event` is its type.
+    """
 
     data: bytes
     event: str = ""
     id: str = ""
     retry: int | None = None
     terminated: bool = True
+    exception: bool = False
 
 
 class SSEParser:

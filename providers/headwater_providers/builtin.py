@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from importlib import import_module
 from threading import Lock
 
 from headwater_providers.adapter import Adapter
@@ -15,14 +17,35 @@ _lock = Lock()
 _default: Registries | None = None
 
 
+# The modules are imported when their protocol is first asked for.
+_ADAPTERS = {
+    "anthropic-messages": "anthropic_messages.adapter:AnthropicMessagesAdapter",
+    "bedrock-converse": "bedrock_converse.adapter:BedrockConverseAdapter",
+    "bedrock-invoke": "bedrock_invoke.adapter:BedrockInvokeAdapter",
+    "cohere-chat": "cohere_chat.adapter:CohereChatAdapter",
+    "gemini": "gemini.adapter:GeminiAdapter",
+    "gemini-interactions": "gemini_interactions.adapter:GeminiInteractionsAdapter",
+    "ollama-chat": "ollama_chat.adapter:OllamaChatAdapter",
+    "openai-assistants": "openai_assistants.adapter:OpenAIAssistantsAdapter",
+    "openai-chat": "openai_chat.adapter:OpenAIChatAdapter",
+    "openai-responses": "openai_responses.adapter:OpenAIResponsesAdapter",
+    "openai-text": "openai_text.adapter:OpenAITextAdapter",
+}
+
+
 def register_builtin(adapters: AdapterRegistry | None = None, providers: ProviderRegistry | None = None) -> None:
     """Register the built-in adapters and vendors. Raises ConfigurationError where a name is taken."""
     if adapters is not None:
-        adapters.register_loader("openai-chat", _openai_chat)
+        for protocol, place in _ADAPTERS.items():
+            adapters.register_loader(protocol, partial(_load, place))
     if providers is not None:
-        from headwater_providers.openai_chat.vendors import VENDORS
+        from headwater_providers.anthropic_messages.vendors import VENDORS as ANTHROPIC
+        from headwater_providers.bedrock_converse.vendors import VENDORS as BEDROCK
+        from headwater_providers.cohere_chat.vendors import VENDORS as COHERE
+        from headwater_providers.gemini.vendors import VENDORS as GOOGLE
+        from headwater_providers.openai_chat.vendors import VENDORS as OPENAI
 
-        for spec in VENDORS:
+        for spec in (*OPENAI, *ANTHROPIC, *GOOGLE, *BEDROCK, *COHERE):
             providers.register(spec)
 
 
@@ -46,7 +69,7 @@ def default_registries() -> Registries:
         return _default
 
 
-def _openai_chat() -> Adapter:
-    from headwater_providers.openai_chat.adapter import OpenAIChatAdapter
-
-    return OpenAIChatAdapter()
+def _load(place: str) -> Adapter:
+    module, _, name = place.partition(":")
+    adapter: Adapter = getattr(import_module(f"headwater_providers.{module}"), name)()
+    return adapter

@@ -28,7 +28,7 @@ from headwater_codecs.neutral import (
     ToolCallEnd,
     ToolCallStart,
 )
-from headwater_providers.openai_chat.finish_reasons import FINISH, is_absent, unified
+from headwater_providers.finish_reasons import FINISH, is_absent, unified
 
 STOPPED: list[Event] = [ChoiceEnd(0, "stop", "stop"), Finish("stop", "stop")]
 CALL = {"index": 0, "id": "t1", "function": {"name": "f", "arguments": "{}"}}

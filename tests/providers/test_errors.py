@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater_codecs.neutral import ErrorInfo
-from headwater_providers.openai_chat.errors import classify, hide_secrets, read_error, read_in_band
+from headwater_providers.errors import classify, hide_secrets, read_error, read_in_band
 
 
 @pytest.mark.parametrize(

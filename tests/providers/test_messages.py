@@ -27,8 +27,9 @@ from headwater_codecs.neutral import (
 )
 from headwater_providers import Target
 from headwater_providers.openai_chat.dialect import ChatDialect
-from headwater_providers.openai_chat.messages import ATTACHED, PROCESSED, SEE_ATTACHED, same_origin
+from headwater_providers.openai_chat.messages import ATTACHED, PROCESSED, SEE_ATTACHED
 from headwater_providers.openai_chat.request import build_body
+from headwater_providers.origin import same_origin
 
 CALL = ToolCallPart("c1", "weather", '{"city":"Bern"}')
 CALL_WIRE = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Bern"}'}}

@@ -7,8 +7,9 @@ import pytest
 
 from chat_calls import HI, body, target
 from headwater_codecs.neutral import ConfigurationError, JsonSchema, Message, Request, Timeouts, Tool, user
+from headwater_providers.body import merged
 from headwater_providers.openai_chat.dialect import ChatDialect
-from headwater_providers.openai_chat.request import build_body, build_fields, merged
+from headwater_providers.openai_chat.request import build_body, build_fields
 from headwater_providers.openai_chat.support import SUPPORTS
 
 BASE: dict[str, object] = {"model": "m", "messages": [HI], "stream": True, "stream_options": {"include_usage": True}}

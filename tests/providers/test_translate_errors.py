@@ -7,7 +7,7 @@ import pytest
 from chat_frames import DONE, STOP, delta, frame, translated
 from headwater_codecs.neutral import ChoiceEnd, Citation, Event, Finish, StreamFailed, TextDelta, TextEnd, TextStart, UsageUpdate
 from headwater_codecs.sse import Frame
-from headwater_providers.openai_chat.bare_error import is_bare_error, says_error
+from headwater_providers.bare_error import is_bare_error, says_error
 
 Json = dict[str, object]
 HI: list[Event] = [TextStart(0), TextDelta(0, "Hi"), TextEnd(0)]

@@ -24,9 +24,9 @@ from headwater_codecs.neutral import (
 )
 from headwater_codecs.openai_chat.wire import ABSENT, CallPiece, ChunkChoice, Delta, FunctionPiece, Json, clean
 from headwater_codecs.tolerant_json import has_surrogates, join_surrogates
+from headwater_providers.finish_reasons import BREAKING, is_absent, unified
 from headwater_providers.openai_chat.citations import Citations
 from headwater_providers.openai_chat.dialect import ChatDialect
-from headwater_providers.openai_chat.finish_reasons import BREAKING, is_absent, unified
 from headwater_providers.openai_chat.reasoning import ReasoningDetails, reasoning_text, text_of
 from headwater_providers.openai_chat.think_tags import ThinkTags
 from headwater_providers.openai_chat.tool_calls import Oddity, ToolCalls, says_nothing

@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-import msgspec
 from msgspec import Struct
-from msgspec.structs import asdict
 
-from headwater_codecs.neutral.errors import ConfigurationError
-from headwater_codecs.neutral.request import Request
+from headwater_providers.flags import read_flags
 
 ThinkingFormat = Literal[
     "openai", "deepseek", "xiaomi", "zai", "together", "qwen", "qwen-chat-template", "string-thinking", "ant-ling", "openrouter", "none"
@@ -67,24 +64,4 @@ DEFAULT = ChatDialect()
 
 def chat_dialect(overrides: Mapping[str, object], base: object = None) -> ChatDialect:
     """`base` (the defaults if None) with some flags replaced. Raises ConfigurationError for an unknown flag or a wrong type."""
-    if base is None:
-        base = DEFAULT
-    elif not isinstance(base, ChatDialect):
-        raise ConfigurationError(f"the dialect of openai-chat is a ChatDialect, not a {type(base).__name__}")
-    if not overrides:
-        return base
-    known = ChatDialect.__struct_fields__
-    for name in overrides:
-        if name not in known:
-            from difflib import get_close_matches  # only errors need it
-
-            close = get_close_matches(name, known, 3, 0.5)
-            meant = f": did you mean {' or '.join(close)}?" if close else f"; the flags are {', '.join(known)}"
-            raise ConfigurationError(f"openai-chat has no dialect flag {name!r}{meant}")
-    try:
-        dialect = msgspec.convert({**asdict(base), **overrides}, ChatDialect)
-    except msgspec.ValidationError as error:
-        raise ConfigurationError(f"a dialect flag of openai-chat has the wrong type: {error}") from error
-    if unknown := set(dialect.unsupported).difference(Request.__struct_fields__):
-        raise ConfigurationError(f"the dialect flag `unsupported` names what is no field of Request: {', '.join(sorted(unknown))}")
-    return dialect
+    return read_flags("openai-chat", DEFAULT, overrides, base)

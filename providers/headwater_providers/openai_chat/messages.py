@@ -7,24 +7,22 @@ that names it. What a provider sent to be sent back (`meta`) goes out byte for b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import msgspec
 from msgspec import Raw
 
 from headwater_codecs.neutral.errors import ConfigurationError
-from headwater_codecs.neutral.request import Message, Origin, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from headwater_codecs.neutral.request import Message, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from headwater_providers.adapter import Target
 from headwater_providers.openai_chat.dialect import ChatDialect
 from headwater_providers.openai_chat.parts import text_only, user_content
+from headwater_providers.origin import same_origin
 
 Json = dict[str, object]
 PROCESSED = "I have processed the tool results."  # PI-CMP-11
 ATTACHED = "Attached image(s) from tool result:"
 SEE_ATTACHED = "(see attached image)"
-# What a provider adds to the name that was asked for: a date or version, a variant, a region.
-_VERSION = re.compile(r"(?:-\d[\d.-]*|-latest|[:@][\w.:-]+)")
 _decode_meta = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_list = msgspec.json.Decoder(list[Raw]).decode
 
@@ -194,22 +192,6 @@ _WRITERS = {
     "tool": MessageWriter._tool,
     "assistant": MessageWriter._assistant,
 }
-
-
-def same_origin(origin: Origin | None, target: Target) -> bool:
-    """Whether a message comes from the model that it goes to (or from nobody in particular): only then its opaque parts mean something.
-
-    A provider may have answered with a dated or versioned form of the name that was asked for.
-    """
-    if origin is None:
-        return True
-    if origin.provider not in (None, target.provider) or origin.protocol not in (None, target.protocol):
-        return False
-    return origin.model is None or _same_model(origin.model, target.model) or _same_model(target.model, origin.model)
-
-
-def _same_model(short: str, long: str) -> bool:
-    return long.startswith(short) and (long == short or _VERSION.fullmatch(long, len(short)) is not None)
 
 
 def _merge(wire: Json, meta: Raw, where: str) -> None:

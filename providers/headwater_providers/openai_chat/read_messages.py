@@ -27,8 +27,8 @@ from headwater_codecs.neutral.request import (
     ToolCallPart,
     ToolResultPart,
 )
+from headwater_providers.checks import TOOL_CHOICES
 from headwater_providers.openai_chat.parts import AUDIO_TYPES
-from headwater_providers.openai_chat.request import CHOICES
 from headwater_providers.openai_chat.thinking import LEVELS
 
 Json = Mapping[str, object]
@@ -113,7 +113,7 @@ def _read_response_format(value: object, fields: dict[str, object]) -> bool:
 
 
 def _read_tool_choice(value: object, fields: dict[str, object]) -> bool:
-    if value in CHOICES:
+    if value in TOOL_CHOICES:
         fields["tool_choice"] = value
         return True
     if isinstance(value, dict) and (kind := value.get("type")) in ("function", "custom") and isinstance(named := value.get(kind), dict):

@@ -5,20 +5,18 @@ None is not sent; zero and False are. What the vendor's dialect or the caller ad
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import msgspec
+from collections.abc import Mapping, Sequence
 
 from headwater_codecs.neutral.errors import ConfigurationError
 from headwater_codecs.neutral.request import JsonSchema, Reasoning, Request, Tool
 from headwater_providers.adapter import Target
+from headwater_providers.body import Json, encode_body, merged, with_extra_body
+from headwater_providers.checks import check_json, check_tool_choice, check_tools, is_number
 from headwater_providers.openai_chat.dialect import ChatDialect
 from headwater_providers.openai_chat.messages import MessageWriter
-from headwater_providers.openai_chat.support import check_fields, check_json, is_number
+from headwater_providers.openai_chat.support import check_fields
 from headwater_providers.openai_chat.thinking import reasoning_fields
 
-Json = dict[str, object]
-CHOICES = ("auto", "none", "required")
 # Fields that go out as they are, with their names on the wire.
 _PLAIN = (
     ("temperature", "temperature"),
@@ -36,18 +34,11 @@ _PLAIN = (
     ("user", "user"),
     ("cache_key", "prompt_cache_key"),
 )
-_encode = msgspec.json.Encoder().encode
 
 
 def build_body(request: Request, target: Target, dialect: ChatDialect) -> bytes:
     """The body as JSON. Raises ConfigurationError, naming the field or the message, for what cannot be sent."""
-    body = build_fields(request, target, dialect)
-    try:
-        return _encode(body)
-    except UnicodeEncodeError:
-        return _encode(_without_surrogates(body))
-    except (TypeError, OverflowError) as error:
-        raise ConfigurationError(f"the request holds something that JSON cannot say: {error}") from error
+    return encode_body(build_fields(request, target, dialect))
 
 
 def build_fields(request: Request, target: Target, dialect: ChatDialect) -> Json:
@@ -74,8 +65,8 @@ def build_fields(request: Request, target: Target, dialect: ChatDialect) -> Json
     if request.metadata is not None:
         body["metadata"] = dict(request.metadata)
     if request.tools:
+        check_tools(request.tools)
         body["tools"] = [_tool(tool, index, target.provider, dialect) for index, tool in enumerate(request.tools)]
-        _refuse_doubles(request.tools)
         if dialect.tool_stream:
             body["tool_stream"] = True
     if request.tool_choice is not None:
@@ -88,19 +79,7 @@ def build_fields(request: Request, target: Target, dialect: ChatDialect) -> Json
             body[wire] = body.pop(name)
     if dialect.extra_body:
         body = merged(dialect.extra_body, body)
-    if request.extra_body:
-        check_json(dict(request.extra_body), "extra_body")
-        body = merged(body, request.extra_body)
-    return body
-
-
-def merged(under: Mapping[str, object], over: Mapping[str, object]) -> Json:
-    """Two objects as one, key by key and deeply; where both have a value that is no object, `over` has the say."""
-    result: Json = dict(under)
-    for key, value in over.items():
-        below = result.get(key)
-        result[key] = merged(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
-    return result
+    return with_extra_body(body, request)
 
 
 def _thinks(request: Request, dialect: ChatDialect) -> bool:
@@ -111,15 +90,9 @@ def _thinks(request: Request, dialect: ChatDialect) -> bool:
 
 
 def _tool(tool: Tool, index: int, provider: str, dialect: ChatDialect) -> Json:
-    if not tool.name.strip():
-        raise ConfigurationError(f"Request.tools[{index}] has no name")
     described: Json = {"name": tool.name}
     if tool.description:
         described["description"] = tool.description
-    if tool.parameters is not None:
-        if not isinstance(tool.parameters, dict):
-            raise ConfigurationError(f"Request.tools[{index}] ({tool.name}): parameters is a JSON schema, an object")
-        check_json(tool.parameters, f"Request.tools[{index}].parameters")
     if tool.kind == "custom":
         if not dialect.supports_custom_tools:
             raise ConfigurationError(
@@ -134,24 +107,9 @@ def _tool(tool: Tool, index: int, provider: str, dialect: ChatDialect) -> Json:
     return {"type": "function", "function": described}
 
 
-def _refuse_doubles(tools: object) -> None:
-    seen: set[str] = set()
-    for tool in tools:  # type: ignore[attr-defined]  # a sequence of tools; only their names matter
-        if tool.name in seen:
-            raise ConfigurationError(f"Request.tools: two tools are called {tool.name!r}")
-        seen.add(tool.name)
-
-
-def _tool_choice(choice: str, tools: object) -> object:
-    known: dict[str, Tool] = {tool.name: tool for tool in tools}  # type: ignore[attr-defined]  # as above
-    if not known:
-        raise ConfigurationError(f"Request.tool_choice is {choice!r}, but there are no tools to choose from")
-    if choice in CHOICES:
-        return choice
-    tool = known.get(choice)
-    if tool is None:
-        raise ConfigurationError(f"Request.tool_choice names the unknown tool {choice!r}: give auto, none, required or one of {', '.join(known)}")
-    return {"type": tool.kind, tool.kind: {"name": tool.name}}
+def _tool_choice(choice: str, tools: Sequence[Tool]) -> object:
+    tool = check_tool_choice(choice, {tool.name: tool for tool in tools})
+    return choice if tool is None else {"type": tool.kind, tool.kind: {"name": tool.name}}
 
 
 def _response_format(wanted: object, provider: str, dialect: ChatDialect) -> Json:
@@ -177,14 +135,3 @@ def _logit_bias(biases: Mapping[str, float]) -> Json:
         if not is_number(bias):
             raise ConfigurationError(f"Request.logit_bias[{token!r}] is {bias!r}: give a finite number")
     return {str(token): bias for token, bias in biases.items()}
-
-
-def _without_surrogates(value: object) -> object:
-    """The same with lone surrogates, which UTF-8 cannot say, replaced by U+FFFD (pairs are joined)."""
-    if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    if isinstance(value, Mapping):
-        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_surrogates(item) for item in value]
-    return value

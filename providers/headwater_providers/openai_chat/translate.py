@@ -18,10 +18,10 @@ from headwater_codecs.neutral import Diagnostic, ErrorInfo, Event, RawFrame, Rea
 from headwater_codecs.openai_chat.plain import PLAIN, PlainReader
 from headwater_codecs.openai_chat.wire import Chunk, ChunkChoice, clean, decode_chunk, read_chunk
 from headwater_codecs.sse import Frame
-from headwater_providers.openai_chat.bare_error import is_bare_error, says_error
+from headwater_providers.bare_error import is_bare_error, says_error
+from headwater_providers.errors import read_in_band
 from headwater_providers.openai_chat.choice import UNOPENED, ChoiceState
 from headwater_providers.openai_chat.dialect import ChatDialect
-from headwater_providers.openai_chat.errors import read_in_band
 from headwater_providers.openai_chat.usage import read_usage
 from headwater_providers.writer import EventWriter
 
@@ -77,7 +77,10 @@ class ChatTranslator:
                         else:
                             out.append(delta(index, piece))
                     if choice.finish_reason:
-                        self._plain_finish(self._choices[0], choice.finish_reason)
+                        state = self._choices[0]
+                        state.finish(choice.finish_reason)
+                        self._settle()
+                        self._expect_plain(state)
                         plain = self._plain
                     continue
             if writer.done:
@@ -190,12 +193,6 @@ class ChatTranslator:
 
     def _settle(self) -> None:
         self.settled = len(self._choices) >= self._expected and self._all_finished()
-
-    def _plain_finish(self, state: ChoiceState, reason: str) -> None:
-        """A plain frame brought the finish reason."""
-        state.finish(reason)
-        self._settle()
-        self._expect_plain(state)
 
     def _expect_plain(self, state: ChoiceState) -> None:
         """Set the plain reader for what may follow; less and less often where the frames of a vendor always hold more."""

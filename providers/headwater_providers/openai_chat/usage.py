@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from headwater_codecs.neutral import Usage
-
-_MOST = 1 << 53  # a count beyond is nonsense
+from headwater_providers.counts import read_count
 
 # Name -> the count that it is; where several are there, the first of this table has the say.
 _COUNTS = {
@@ -49,16 +48,6 @@ def _collect(values: dict[str, object], places: dict[str, str], counts: dict[str
     """Add the counts that `values` has and `counts` has not, in the order of the table."""
     for name, count in places.items():
         if name in values and count not in counts:
-            value = values[name]
-            number = value if type(value) is int else _number(value)
-            if number is not None and 0 <= number <= _MOST:
+            number = read_count(values[name])
+            if number is not None:
                 counts[count] = number
-
-
-def _number(value: object) -> int | None:
-    """A float that is a whole number, or a number's digits, as an integer."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 16:
-        return int(value)
-    return None

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 
 from headwater_codecs.neutral.errors import RETRYABLE, ErrorInfo, ErrorKind
-from headwater_providers.openai_chat.error_body import Said, body_of, read_said
+from headwater_providers.error_body import Said, body_of, read_said
 from headwater_providers.response_headers import request_id
 from headwater_providers.retry_hints import retry_after
 

@@ -1,0 +1,1 @@
+"""The protocol anthropic-messages: Anthropic's Messages API."""

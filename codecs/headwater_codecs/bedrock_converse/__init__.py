@@ -1,0 +1,1 @@
+"""The protocol bedrock-converse: ConverseStream of Amazon Bedrock."""

@@ -1,0 +1,1 @@
+"""The protocol cohere-chat: Cohere's chat, version 2."""

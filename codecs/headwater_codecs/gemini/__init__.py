@@ -1,0 +1,1 @@
+"""The protocol gemini: Google's Gemini API and Vertex AI."""

@@ -1,0 +1,1 @@
+"""The protocol gemini-interactions: Google's Interactions API."""

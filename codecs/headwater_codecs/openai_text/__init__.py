@@ -1,0 +1,1 @@
+"""The protocol openai-text: legacy completions."""

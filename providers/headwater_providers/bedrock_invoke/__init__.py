@@ -1,0 +1,1 @@
+"""The protocol bedrock-invoke: InvokeModelWithResponseStream of Amazon Bedrock."""

@@ -1,0 +1,1 @@
+"""The protocol ollama-chat: Ollama's own chat."""

@@ -1,0 +1,1 @@
+"""The protocol openai-assistants: OpenAI's Assistants API."""

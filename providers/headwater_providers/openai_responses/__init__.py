@@ -1,0 +1,1 @@
+"""The protocol openai-responses: OpenAI's Responses API."""
