@@ -43,7 +43,7 @@ types: setup-test
 
 tests: setup-test
 	@echo "==> pytest on asyncio and trio, warnings as errors"
-	@$(BIN)/python -m pytest --no-header --durations=5 --durations-min=3 --cov --cov-report=term:skip-covered
+	@$(BIN)/python -m pytest --no-header --numprocesses auto --durations=5 --durations-min=3 --cov --cov-report=term:skip-covered
 
 wheel: setup-test
 	@echo "==> wheel, used by another environment"

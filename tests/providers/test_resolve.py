@@ -94,7 +94,7 @@ def test_names_that_several_vendors_serve_name_them_all(name: str, candidates: s
         (Model("m", provider="acme"), "unknown provider 'acme': give its address with Model(base_url=...), or register it"),
         (Model("m", provider="grok"), "unknown provider 'grok' (did you mean groq?)"),
         (Model(" ", provider="openai"), "the model's name is empty"),
-        (Model("gpt-4o", protocol="openai-chatt"), "unknown protocol 'openai-chatt' (did you mean openai-chat?)"),
+        (Model("gpt-4o", protocol="openai-chatt"), "unknown protocol 'openai-chatt' (did you mean openai-chat"),
         (Model("gpt-4o", dialect={"think_tag": True}), "openai-chat has no dialect flag 'think_tag': did you mean think_tags"),
         (Model("gpt-4o", dialect={"think_tags": "yes"}), "has the wrong type: Expected `bool`, got `str` - at `$.think_tags`"),
         (Model("gpt-4o", dialect={"unsupported": ["nn"]}), "names what is no field of Request: nn"),

@@ -107,7 +107,7 @@ def test_with_fields(text: str, reasoning: str, answer: str, implicit: bool) -> 
         assert split(pieces, implicit=implicit, fields=True) == (reasoning, answer)
 
 
-@pytest.mark.parametrize("tag", [*TAGS, *{tag for closing in TAGS.values() for tag in closing}])
+@pytest.mark.parametrize("tag", [*TAGS, *sorted({tag for closing in TAGS.values() for tag in closing})])
 def test_only_a_possible_tag_is_held(tag: str) -> None:
     """Each beginning of a tag is held back, and given up with the first character that does not fit."""
     opening = next(open for open, closing in TAGS.items() if tag == open or tag in closing)
