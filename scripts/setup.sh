@@ -101,7 +101,7 @@ fi
 
 case $kind in
 demo) extras="cli,local" ;;
-test) extras="dev" ;;
+test) extras="dev,peers" ;;
 *) fail "unknown kind of set-up: $kind" ;;
 esac
 echo "==> installing headwater[$extras] (about a minute the first time)"
