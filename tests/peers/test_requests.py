@@ -75,14 +75,22 @@ CASES: dict[str, dict[str, Any]] = {
     "tool choice none": {"messages": [HI], "tools": [WEATHER], "tool_choice": "none"},
     "tool choice named": {"messages": [HI], "tools": [WEATHER], "tool_choice": "weather"},
     "no parallel calls": {"messages": [HI], "tools": [WEATHER], "parallel_tool_calls": False},
-    "call and result": {"messages": [HI, Message("assistant", (TextPart("Let me see."), CALL)), tool_result("call_1", "Rain."), user("Thanks.")], "tools": [WEATHER]},
+    "call and result": {
+        "messages": [HI, Message("assistant", (TextPart("Let me see."), CALL)), tool_result("call_1", "Rain."), user("Thanks.")],
+        "tools": [WEATHER],
+    },
     "failed result": {"messages": [HI, Message("assistant", (CALL,)), tool_result("call_1", "no such city", is_error=True)], "tools": [WEATHER]},
     "result with image": {
         "messages": [HI, Message("assistant", (CALL,)), tool_result("call_1", [TextPart("a map"), ImagePart(data=PNG, media_type="image/png")])],
         "tools": [WEATHER],
     },
     "two results": {
-        "messages": [HI, Message("assistant", (CALL, ToolCallPart("call_2", "clock"))), tool_result("call_1", "Rain."), tool_result("call_2", "Noon.")],
+        "messages": [
+            HI,
+            Message("assistant", (CALL, ToolCallPart("call_2", "clock"))),
+            tool_result("call_1", "Rain."),
+            tool_result("call_2", "Noon."),
+        ],
         "tools": [WEATHER, CLOCK],
     },
     "sampling": {"messages": [HI], "max_tokens": 4096, "temperature": 0.5, "top_p": 0.9},
