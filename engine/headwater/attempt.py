@@ -1,22 +1,26 @@
 """One attempt at a request: open it, hand over its bytes, close it once.
 
 The attempt keeps the deadlines informed (what is waited for, and since when); `expire` is how the watchdog ends a wait from outside: it cancels
-the opening, or aborts the connection, which wakes the pending read.
+the opening, or aborts the connection, which wakes the pending read. A request that goes out on an idle connection has no scope to be cancelled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
 from headwater.deadlines import Deadlines
-from headwater.transport import Transport, TransportResponse, open_with_fresh_retry
-from headwater.transport.base import Clock, Trace
+from headwater.transport import TransportResponse, open_with_fresh_retry, reuse_idle
+from headwater.transport.base import Abort, Clock, Trace
 from headwater_codecs.framing import Fault
 from headwater_codecs.neutral import DeadlineExceeded, ErrorInfo, HeadwaterError, StreamAborted, Timing, error_info
-from headwater_providers.adapter import HttpRequest
 
+if TYPE_CHECKING:
+    from headwater.plan import Plan
+
+T = TypeVar("T")
 ERROR_BODY = 64 << 10  # bytes of a refusal's body that are read
 ERROR_BODY_TIME = 5.0  # seconds: a refusal whose body never ends is reported without the rest (B234)
 
@@ -56,7 +60,7 @@ class Attempt:
         self._ended = self._closed = False
         self._paused = started  # when we last stopped waiting for the provider
 
-    async def open(self, transport: Transport, build: Callable[[], Awaitable[HttpRequest]]) -> None:
+    async def open(self, plan: Plan) -> None:
         """Build the request, send it and wait for the response's headers. Raises the typed error; a deadline that fired is one.
 
         Building may take its time (a token is fetched, a server started): `total` counts it, `connect` does not.
@@ -64,24 +68,34 @@ class Attempt:
         deadlines, clock = self._deadlines, self._clock
         try:
             if deadlines.check(clock()) is None:
-                with anyio.CancelScope() as self._scope:
-                    request = await build()
+                request = await (self._scoped(plan.request()) if plan.waits else plan.request())
+                if request is not None:
                     self._url = request.url
                     deadlines.arm("connect", clock())
                     deadlines.since = clock()
-                    self.response = await open_with_fresh_retry(transport, request, self.trace)
+                    self.response = await reuse_idle(plan.transport, request, self.trace)
+                    if self.response is None and deadlines.fired is None and not self._closed:
+                        self.response = await self._scoped(open_with_fresh_retry(plan.transport, request, self.trace))
         except Exception as error:
             if deadlines.fired is None and not self._closed:
                 raise self._typed(error) from (error.__cause__ if isinstance(error, HeadwaterError) else error)
         finally:
             self._paused = clock()
             deadlines.pause(self._paused)
-            self._scope = None
             self._note_times()
         if deadlines.fired is None and not self._closed:
             return
         await self.aclose()  # it came too late
         raise DeadlineExceeded(deadlines.error(self.trace.phase)) if deadlines.fired is not None else StreamAborted(_aborted())
+
+    async def _scoped(self, step: Awaitable[T]) -> T | None:
+        """A step of the opening that can be cancelled from outside; None where it was."""
+        try:
+            with anyio.CancelScope() as self._scope:
+                return await step
+        finally:
+            self._scope = None
+        return None
 
     async def next_batch(self) -> Sequence[bytes | Fault] | None:
         """What the next read brings; None at a clean end, and at the end of the grace for trailing usage."""
@@ -124,16 +138,21 @@ class Attempt:
                 self.failure = error
         return bytes(body[:ERROR_BODY])
 
-    def expire(self) -> TransportResponse | None:
-        """A deadline fired: stop opening at once, or give back the response that is to be aborted."""
+    def expire(self) -> Abort | None:
+        """A deadline fired: stop opening at once, or give back what must be awaited to end the wait."""
         if self._scope is not None:
             self._scope.cancel()
             return None
-        return self.response if not self._ended else None
+        if self.trace.abort is not None:
+            self.trace.given_up = True
+            return self.trace.abort
+        return self.response.abort if self.response is not None and not self._ended else None
 
     def close_nowait(self) -> bool:
         """Close without waiting; False where that takes an `aclose`."""
-        if self._scope is not None or (self.response is not None and not getattr(self.response, "close_nowait", lambda: False)()):
+        if self._scope is not None or self.trace.abort is not None:
+            return False
+        if self.response is not None and not getattr(self.response, "close_nowait", lambda: False)():
             return False
         self._closed = True
         self.response = None
@@ -144,6 +163,9 @@ class Attempt:
         self._closed = True
         if self._scope is not None:
             self._scope.cancel()
+        elif self.trace.abort is not None:
+            self.trace.given_up = True
+            await self.trace.abort()
         response, self.response = self.response, None
         if response is not None:
             await response.aclose(drain=drain)

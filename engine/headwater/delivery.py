@@ -125,8 +125,7 @@ class Delivery:
             self._wake.set()
         if self.over or self._closed or self._attempt is None:
             return None
-        response = self._attempt.expire()
-        return response.abort if response is not None else None
+        return self._attempt.expire()
 
     def close_nowait(self) -> bool:
         """Close without waiting, if there is nothing to wait for: no actor, and a connection whose response has ended."""
@@ -172,7 +171,7 @@ class Delivery:
         self._attempt = attempt = Attempt(self._deadlines, self._clock, self._response.timing, self._started)
         self._begin()
         try:
-            await attempt.open(self._plan.transport, self._plan.request)
+            await attempt.open(self._plan)
             response = attempt.response
             assert response is not None
             self._read_headers(response.status, response.headers)

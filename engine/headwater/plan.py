@@ -52,6 +52,11 @@ class Plan:
         """A fresh translator for one attempt."""
         return self.adapter.translator(self.target.dialect, provider=self.target.provider, choices=self._request.n or 1, raw=self._raw)
 
+    @property
+    def waits(self) -> bool:
+        """Whether the next request takes its time to be built: a token is fetched, a server started."""
+        return self.target.launcher is not None or callable(self.target.api_key)
+
     async def request(self) -> HttpRequest:
         """The HTTP request of the next attempt: the first one is the one that was checked, later ones are built anew."""
         built, self._built = self._built, None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 
 from headwater_codecs.neutral.errors import ConfigurationError
 from headwater_codecs.neutral.request import Request, Tool
@@ -17,16 +18,18 @@ _WANTED: dict[str, tuple[Callable[[object], bool], str]] = {
     **dict.fromkeys(("tool_choice", "service_tier", "verbosity", "user", "cache_key"), (lambda value: isinstance(value, str), "give a string")),
 }
 TOOL_CHOICES = ("auto", "none", "required")  # what is no tool's name
+_checked = attrgetter(*_WANTED)
+_NOTHING = (None,) * len(_WANTED)
 _EMPTY: tuple[object, ...] = (None, (), [], {})
 
 
 def check_types(request: Request) -> None:
     """Raise ConfigurationError, naming the field, for a value of the wrong type."""
-    for name in [name for name in _WANTED if getattr(request, name) is not None]:  # few of them are given
-        good, wanted = _WANTED[name]
-        value = getattr(request, name)
-        if not good(value):
-            raise ConfigurationError(f"Request.{name} is {value!r}: {wanted}")
+    values = _checked(request)
+    if values != _NOTHING:
+        for (name, (good, wanted)), value in zip(_WANTED.items(), values, strict=True):
+            if value is not None and not good(value):
+                raise ConfigurationError(f"Request.{name} is {value!r}: {wanted}")
     if request.stop is not None and not isinstance(request.stop, str) and not all(isinstance(piece, str) for piece in request.stop):
         raise ConfigurationError("Request.stop holds something that is not a string")
 

@@ -7,23 +7,26 @@ off), never an exception of the library below; the cause is chained. Deadlines a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Protocol
 
 from headwater_codecs.neutral.errors import Phase
 from headwater_providers.adapter import HttpRequest
 
 Clock = Callable[[], float]
+Abort = Callable[[], Coroutine[object, object, None]]
 
 
 class Trace:
     """How far opening a request got, and when (seconds on the engine's clock). The transport writes it, deadlines and timing read it."""
 
-    __slots__ = ("clock", "connected", "first_byte", "fresh", "headers", "phase", "pool", "reused", "sent")
+    __slots__ = ("abort", "clock", "connected", "first_byte", "fresh", "given_up", "headers", "phase", "pool", "reused", "sent")
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.phase: Phase = "connect"
+        self.abort: Abort | None = None  # set by `reuse` while it waits: closes the connection, which ends the wait
+        self.given_up = False  # `abort` was called: what the wait raises is no fault of the connection's
         self.fresh = False  # asked for: a new connection, none from the pool
         self.reused = False  # the connection came from the pool: it may have died while idle
         self.first_byte = False  # something of the response was seen: the request must not be sent again silently
@@ -80,8 +83,18 @@ class TransportResponse(Protocol):
         """Close the connection at once; a pending `receive` in another task wakes with ClosedResourceError."""
 
 
+class Reusing(Protocol):
+    """A transport that knows at once whether it has an idle connection. Its wait needs no cancel scope, which costs as much as a read."""
+
+    def reuse(self, request: HttpRequest, trace: Trace) -> Coroutine[object, object, TransportResponse] | None:
+        """Send the request on an idle connection; None, with nothing done, where there is none. What `open` raises is raised by the wait.
+
+        While it waits, `trace.abort` ends it from another task.
+        """
+
+
 class Transport(Protocol):
-    """Opens requests. Shared by all streams of an engine."""
+    """Opens requests. Shared by all streams of an engine. It may be `Reusing` too."""
 
     async def open(self, request: HttpRequest, trace: Trace) -> TransportResponse:
         """Send the request and wait for the response's headers. Cancelling it leaves no connection behind."""

@@ -61,6 +61,10 @@ class Connection:
             self._poll.register(self._fileno, select.POLLIN)
         return bool(self._poll.poll(0))
 
+    async def abort(self) -> None:
+        """Close at once, by force; who waits in another task wakes."""
+        await close_all([self])
+
     async def exchange(self, payload: bytes, trace: Trace) -> tuple[ResponseParser, list[bytes]]:
         """Send one request and read up to the end of the response's headers: the parser, and the pieces of the body that came with them."""
         parser, pieces = ResponseParser(self.address.peer), list[bytes]()

@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+
 from headwater.transport.base import Trace, Transport, TransportResponse
 from headwater_codecs.neutral.errors import NetworkError
 from headwater_providers.adapter import HttpRequest
+
+
+async def reuse_idle(transport: Transport, request: HttpRequest, trace: Trace) -> TransportResponse | None:
+    """The response on an idle connection of the transport's; None where there is none, or it was dead: then the request goes out on a new one."""
+    reuse = getattr(transport, "reuse", None)  # not every transport tells
+    waiting: Coroutine[object, object, TransportResponse] | None = reuse(request, trace) if reuse is not None else None
+    if waiting is None:
+        return None
+    try:
+        return await waiting
+    except NetworkError:
+        if trace.first_byte or trace.given_up:
+            raise
+    finally:
+        trace.abort = None
+    trace.restart()
+    return None
 
 
 async def open_with_fresh_retry(transport: Transport, request: HttpRequest, trace: Trace) -> TransportResponse:

@@ -12,6 +12,7 @@ from headwater_codecs.neutral.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Coroutine
 
     from headwater.transport.base import Clock, Trace, Transport, TransportResponse
     from headwater.transport.httpx_transport import HttpxTransport
@@ -65,6 +66,11 @@ class AutoTransport:
     async def open(self, request: HttpRequest, trace: Trace) -> TransportResponse:
         """Open the request with the transport that its address needs."""
         return await self.choose(request.url).open(request, trace)
+
+    def reuse(self, request: HttpRequest, trace: Trace) -> Coroutine[object, object, TransportResponse] | None:
+        """Send the request on an idle socket, if the address is reached by one."""
+        transport = self.choose(request.url)
+        return transport.reuse(request, trace) if isinstance(transport, SocketTransport) else None
 
     def choose(self, url: str) -> Transport:
         """The transport for this address."""

@@ -19,6 +19,7 @@ from headwater.transport.wire import ResponseParser, request_bytes, split_url
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Coroutine
 
     from headwater.transport.base import Clock, Trace
     from headwater.transport.dial import Dialer
@@ -54,23 +55,43 @@ class SocketTransport:
         if not trace.fresh:
             connection, closing = self._pool.take(address.origin, self._clock())
         trace.pool = trace.clock()
-        reused = connection is not None
+        if closing or self._closing:
+            closing += self._closing
+            self._closing = []
+            await close_all(closing)
+        if connection is not None:
+            return await self._exchange(connection, payload, trace, True)
         try:
-            if closing or self._closing:
-                closing += self._closing
-                self._closing = []
-                await close_all(closing)
-            if connection is None:
-                connection = await self._dialing().connect(address)
+            connection = await self._dialing().connect(address)
+        except Exception as error:
+            mapped = foreign_error(error, address.peer, trace.phase, first_byte=trace.first_byte)
+            raise mapped from (error if mapped is not error else error.__cause__)
+        return await self._exchange(connection, payload, trace, False)
+
+    def reuse(self, request: HttpRequest, trace: Trace) -> Coroutine[object, object, SocketResponse] | None:
+        """Send the request on an idle connection; None where there is none, or some must be closed first. See `Reusing`."""
+        if trace.fresh or self._closing:
+            return None
+        address = split_url(request.url)
+        payload = request_bytes(request, address)
+        connection, self._closing = self._pool.take(address.origin, self._clock())
+        if connection is None:
+            return None
+        trace.pool = trace.clock()
+        trace.abort = connection.abort
+        return self._exchange(connection, payload, trace, True)
+
+    async def _exchange(self, connection: Connection, payload: bytes, trace: Trace, reused: bool) -> SocketResponse:
+        """Send and wait for the headers; the connection is closed when that fails or is cancelled."""
+        try:
             trace.got_connection(reused)
             parser, pieces = await connection.exchange(payload, trace)
             if not reused:
                 self._dialing().answered(connection)
         except BaseException as error:
-            if connection is not None:
-                await close_all([connection])
+            await connection.abort()
             if isinstance(error, Exception):
-                mapped = foreign_error(error, address.peer, trace.phase, first_byte=trace.first_byte)
+                mapped = foreign_error(error, connection.address.peer, trace.phase, first_byte=trace.first_byte)
                 raise mapped from (error if mapped is not error else error.__cause__)
             raise
         return SocketResponse(self, connection, parser, pieces)
@@ -172,7 +193,7 @@ class SocketResponse:
         if self._closed:
             return
         self._closed = True
-        await close_all([self._connection])
+        await self._connection.abort()
         self._parser.release()
 
     async def _drain(self) -> None:

@@ -6,6 +6,7 @@ None is not sent; zero and False are. What the vendor's dialect or the caller ad
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 from headwater_codecs.neutral.errors import ConfigurationError
 from headwater_codecs.neutral.request import JsonSchema, Reasoning, Request, Tool
@@ -34,6 +35,8 @@ _PLAIN = (
     ("user", "user"),
     ("cache_key", "prompt_cache_key"),
 )
+_plain = attrgetter(*(name for name, _ in _PLAIN))
+_NOTHING = (None,) * len(_PLAIN)
 
 
 def build_body(request: Request, target: Target, dialect: ChatDialect) -> bytes:
@@ -53,7 +56,9 @@ def build_fields(request: Request, target: Target, dialect: ChatDialect) -> Json
         body["stream_options"] = {"include_usage": True}
     if request.max_tokens is not None:
         body[dialect.max_tokens_field] = request.max_tokens
-    body.update([(wire, value) for name, wire in _PLAIN if (value := getattr(request, name)) is not None])
+    values = _plain(request)
+    if values != _NOTHING:
+        body.update([(wire, value) for (_, wire), value in zip(_PLAIN, values, strict=True) if value is not None])
     if "n" in dialect.unsupported:
         body.pop("n", None)  # one answer is what comes anyway
     if request.store is not None and dialect.supports_store:
