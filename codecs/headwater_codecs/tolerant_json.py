@@ -9,6 +9,9 @@ from __future__ import annotations
 import json
 import math
 
+import msgspec
+
+_DEPTH = 100  # of nested values that are kept; no vendor comes near it
 _HIGH = ("\ud800", "\udbff")
 
 
@@ -42,6 +45,37 @@ def has_surrogates(text: str) -> bool:
     except UnicodeEncodeError:
         return True
     return False
+
+
+def clean(value: object, depth: int = _DEPTH) -> object:
+    """The value with every lone surrogate replaced, so that it can be encoded; what is nested too deeply is None."""
+    if isinstance(value, str):
+        if not has_surrogates(value):
+            return value
+        text, rest = join_surrogates("", value)
+        return text + "\ufffd" if rest else text
+    if depth == 0:
+        return None
+    if isinstance(value, dict):
+        return {str(clean(key)): clean(item, depth - 1) for key, item in value.items()}
+    return [clean(item, depth - 1) for item in value] if isinstance(value, list) else value
+
+
+def is_json(text: str) -> bool:
+    """Whether the text is one JSON value, by a strict parse."""
+    try:
+        msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def encode_json(value: object) -> bytes:
+    """The value as JSON; `null` where it is nested too deeply to be written."""
+    try:
+        return msgspec.json.encode(value)
+    except RecursionError:
+        return b"null"
 
 
 def _finite(number: str) -> float | None:

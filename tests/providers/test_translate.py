@@ -25,8 +25,8 @@ from headwater_codecs.neutral import (
     UsageUpdate,
     error_info,
 )
-from headwater_codecs.openai_chat.wire import clean, encode_json
 from headwater_codecs.sse import Frame
+from headwater_codecs.tolerant_json import clean, encode_json
 from headwater_providers.openai_chat.translate import MAX_CHOICES, MAX_DIAGNOSTICS
 
 HI: list[Event] = [TextStart(0), TextDelta(0, "Hi"), TextEnd(0)]

@@ -13,12 +13,11 @@ from typing import TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
-from headwater_codecs.tolerant_json import has_surrogates, join_surrogates
+from headwater_codecs.tolerant_json import clean, encode_json
 
 Json = dict[str, object]
 _T = TypeVar("_T")
 ABSENT = Raw(b"null")
-_DEPTH = 100  # of nested values that are kept; no vendor comes near it
 _DIGITS = 18  # of a count or an index; what is longer is none
 
 
@@ -103,28 +102,6 @@ def read_chunk(value: Json, left_out: list[str]) -> Chunk:
         take(value, "search_results", _list),
         take(value, "x_groq", _object),
     )
-
-
-def clean(value: object, depth: int = _DEPTH) -> object:
-    """The value with every lone surrogate replaced, so that it can be encoded; what is nested too deeply is None."""
-    if isinstance(value, str):
-        if not has_surrogates(value):
-            return value
-        text, rest = join_surrogates("", value)
-        return text + "\ufffd" if rest else text
-    if depth == 0:
-        return None
-    if isinstance(value, dict):
-        return {str(clean(key)): clean(item, depth - 1) for key, item in value.items()}
-    return [clean(item, depth - 1) for item in value] if isinstance(value, list) else value
-
-
-def encode_json(value: object) -> bytes:
-    """The value as JSON; `null` where it is nested too deeply to be written."""
-    try:
-        return msgspec.json.encode(value)
-    except RecursionError:
-        return b"null"
 
 
 class _UnreadableError(Exception):

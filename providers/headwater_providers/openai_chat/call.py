@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 
-import msgspec
-
 from headwater_codecs.neutral.events import CallKind
+from headwater_codecs.tolerant_json import is_json
 
 _MARKS = re.compile(r'\\.?|["{}\[\]]', re.DOTALL)
 _OPENERS = frozenset('{["')
@@ -163,12 +162,3 @@ class Call:
                     self._depth += 1 if character in "{[" else -1
         self._counted = len(self.fragments)
         return self._depth == 0 and not self._in_string
-
-
-def is_json(text: str) -> bool:
-    """Whether the text is one JSON value, by a strict parse."""
-    try:
-        msgspec.json.decode(text)
-    except (ValueError, RecursionError):
-        return False
-    return True

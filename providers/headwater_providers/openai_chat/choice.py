@@ -22,8 +22,8 @@ from headwater_codecs.neutral import (
     TextEnd,
     TextStart,
 )
-from headwater_codecs.openai_chat.wire import ABSENT, CallPiece, ChunkChoice, Delta, FunctionPiece, Json, clean
-from headwater_codecs.tolerant_json import has_surrogates, join_surrogates
+from headwater_codecs.openai_chat.wire import ABSENT, CallPiece, ChunkChoice, Delta, FunctionPiece, Json
+from headwater_codecs.tolerant_json import clean, has_surrogates, join_surrogates
 from headwater_providers.finish_reasons import BREAKING, is_absent, unified
 from headwater_providers.openai_chat.citations import Citations
 from headwater_providers.openai_chat.dialect import ChatDialect

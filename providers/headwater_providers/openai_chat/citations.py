@@ -6,7 +6,8 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from headwater_codecs.neutral import Citation
-from headwater_codecs.openai_chat.wire import Json, encode_json
+from headwater_codecs.openai_chat.wire import Json
+from headwater_codecs.tolerant_json import encode_json
 from headwater_providers.writer import EventWriter
 
 

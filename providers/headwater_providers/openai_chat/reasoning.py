@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec import Raw
 
 from headwater_codecs.neutral import ReasoningEnd
-from headwater_codecs.openai_chat.wire import Delta, Json, encode_json
+from headwater_codecs.openai_chat.wire import Delta, Json
+from headwater_codecs.tolerant_json import encode_json
 
 _GROWING = ("text", "summary", "data")  # what comes in pieces; the rest is stated once
 

@@ -26,8 +26,8 @@ import uuid
 from typing import Literal
 
 from headwater_codecs.neutral import ToolCallDelta, ToolCallEnd, ToolCallStart
-from headwater_codecs.openai_chat.wire import CallPiece, FunctionPiece, encode_json
-from headwater_codecs.tolerant_json import join_surrogates
+from headwater_codecs.openai_chat.wire import CallPiece, FunctionPiece
+from headwater_codecs.tolerant_json import encode_json, join_surrogates
 from headwater_providers.openai_chat.call import Call
 from headwater_providers.writer import EventWriter
 

@@ -16,8 +16,9 @@ from headwater_codecs import tolerant_json
 from headwater_codecs.framing import Fault, snippet
 from headwater_codecs.neutral import Diagnostic, ErrorInfo, Event, RawFrame, ReasoningDelta, TextDelta, error_info
 from headwater_codecs.openai_chat.plain import PLAIN, PlainReader
-from headwater_codecs.openai_chat.wire import Chunk, ChunkChoice, clean, decode_chunk, read_chunk
+from headwater_codecs.openai_chat.wire import Chunk, ChunkChoice, decode_chunk, read_chunk
 from headwater_codecs.sse import Frame
+from headwater_codecs.tolerant_json import clean
 from headwater_providers.bare_error import is_bare_error, says_error
 from headwater_providers.errors import read_in_band
 from headwater_providers.openai_chat.choice import UNOPENED, ChoiceState
