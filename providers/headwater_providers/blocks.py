@@ -83,7 +83,7 @@ class Blocks:
         """The open block of this key."""
         return self._open.get(key)
 
-    def keys(self) -> list[Hashable]:
+    def open_keys(self) -> list[Hashable]:
         """The keys of the open blocks, in the order in which they were opened."""
         return list(self._open)
 

@@ -49,13 +49,16 @@ class EventTranslator:
         for frame in frames:
             if writer.done:
                 break
-            if isinstance(frame, Fault):
-                self._break_off(frame.error)
-                continue
-            if self._raw:
-                writer.aside(RawFrame(frame.data, frame.event))
-            self._frame(frame)
+            self._take(frame)
         return writer.take()
+
+    def _take(self, frame: Frame | Fault) -> None:
+        if isinstance(frame, Fault):
+            self._break_off(frame.error)
+            return
+        if self._raw:
+            self._writer.aside(RawFrame(frame.data, frame.event))
+        self._frame(frame)
 
     def finish(self) -> list[Event]:
         """The bytes have ended cleanly: was the stream whole?"""

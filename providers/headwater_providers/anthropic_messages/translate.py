@@ -65,11 +65,11 @@ class MessagesTranslator(EventTranslator):
 
     def feed(self, frames: Sequence[Frame | Fault], /) -> list[Event]:
         """The events of these frames."""
-        if self._text_at < 0 or self._raw:
-            return super().feed(frames)
-        out = self._writer.out
-        for number, frame in enumerate(frames):
-            if type(frame) is Frame:
+        writer = self._writer
+        for frame in frames:
+            if writer.done:
+                break
+            if self._text_at >= 0 and type(frame) is Frame and not self._raw:
                 try:
                     event = decode_text(frame.data)
                 except (ValueError, RecursionError):  # also msgspec's own errors
@@ -77,14 +77,10 @@ class MessagesTranslator(EventTranslator):
                 else:
                     if event.index == self._text_at:
                         if text := event.delta.text:
-                            out.append(TextDelta(self._text_index, text))
+                            writer.out.append(TextDelta(self._text_index, text))
                         continue
-            events = super().feed(frames[number : number + 1])  # it may open, close or end anything
-            if self._writer.done or self._text_at < 0:
-                return events + (super().feed(frames[number + 1 :]) if not self._writer.done else [])
-            out = self._writer.out
-            out += events
-        return self._writer.take()
+            self._take(frame)
+        return writer.take()
 
     def _event(self, value: Json, frame: Frame) -> None:
         kind = value.get("type") or frame.event

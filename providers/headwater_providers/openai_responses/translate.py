@@ -1,0 +1,294 @@
+"""From the events of a Responses stream to ours. Rows OR-RSS, ADK-OAI-EVT, ADK-OAI-FIN, WIRE-12, WIRE-51, AMB-31 to 33.
+
+An event belongs to an item: by the item's id, else by its output index, else to the newest item of its kind, since local servers leave both out.
+The terminal event restates every item; what the stream did not bring is taken from there, matched by id, by call id, then by position. The stream
+ends well with `response.completed` or `response.incomplete`, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headwater_codecs.framing import Fault, snippet
+from headwater_codecs.neutral import Event, FinishReason, TextDelta, error_info
+from headwater_codecs.openai_responses.wire import decode_item, decode_output, decode_response, decode_text
+from headwater_codecs.sse import Frame
+from headwater_codecs.tolerant_json import clean, encode_json
+from headwater_providers.blocks import Prose
+from headwater_providers.event_translator import EventTranslator, Json, list_of, object_of, text_of, word_of
+from headwater_providers.openai_responses.dialect import ResponsesDialect
+from headwater_providers.openai_responses.items import CALLS, Item
+from headwater_providers.openai_responses.usage import read_usage
+
+INCOMPLETE: dict[str, FinishReason] = {"max_output_tokens": "length", "content_filter": "content_filter", "max_tool_calls": "length"}
+_DELTAS: dict[str, tuple[Prose, str]] = {
+    "response.output_text.delta": ("text", "content_index"),
+    "response.refusal.delta": ("refusal", "content_index"),
+    "response.reasoning_text.delta": ("reasoning", "content_index"),
+    "response.reasoning_summary_text.delta": ("reasoning", "summary_index"),
+    "response.reasoning.delta": ("reasoning", "content_index"),
+    "response.reasoning_summary.delta": ("reasoning", "summary_index"),
+}
+_STATED: dict[str, tuple[Prose, str, str]] = {
+    "response.output_text.done": ("text", "content_index", "text"),
+    "response.refusal.done": ("refusal", "content_index", "refusal"),
+    "response.reasoning_text.done": ("reasoning", "content_index", "text"),
+    "response.reasoning_summary_text.done": ("reasoning", "summary_index", "text"),
+}
+_OF_PROSE: dict[Prose, str] = {"text": "message", "refusal": "message", "reasoning": "reasoning"}
+_ARGUMENTS = {
+    "response.function_call_arguments": ("function_call", "arguments"),
+    "response.custom_tool_call_input": ("custom_tool_call", "input"),
+}
+_LIFE = frozenset({"response.created", "response.in_progress", "response.queued"})
+_TERMINALS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done"})
+
+
+class ResponsesTranslator(EventTranslator):
+    """Frames of one response to events; see the module's text for the rules."""
+
+    protocol = "openai-responses"
+
+    def __init__(self, dialect: ResponsesDialect | None = None, *, provider: str | None = None, choices: int = 1, raw: bool = False) -> None:
+        super().__init__(provider=provider, choices=choices, raw=raw)
+        self._dialect = dialect or ResponsesDialect()
+        self._items: list[Item] = []
+        self._by_id: dict[str, Item] = {}
+        self._by_index: dict[int, Item] = {}
+        self._announced: Json = {}  # the failure that the first event told, which a later terminal overrules
+        self._plain: tuple[str | None, int | None, int | None] | None = None  # whose plain pieces of text belong to block `_plain_index`
+        self._plain_index = 0
+        self._plain_texts: list[str] = []
+
+    def feed(self, frames: Sequence[Frame | Fault], /) -> list[Event]:
+        """The events of these frames."""
+        writer = self._writer
+        for frame in frames:
+            if writer.done:
+                break
+            if self._plain is not None and type(frame) is Frame and not self._raw:
+                try:
+                    event = decode_text(frame.data)
+                except (ValueError, RecursionError):  # also msgspec's own errors
+                    self._plain = None
+                else:
+                    if (event.item_id, event.output_index, event.content_index) == self._plain:
+                        if event.delta:
+                            self._plain_texts.append(event.delta)
+                            writer.out.append(TextDelta(self._plain_index, event.delta))
+                        continue
+            self._take(frame)
+        return writer.take()
+
+    def _event(self, value: Json, frame: Frame) -> None:
+        kind = value.get("type")
+        kind = kind if isinstance(kind, str) else frame.event
+        if kind in _DELTAS:
+            self._delta(kind, value)
+        elif kind in _STATED:
+            prose, place, field = _STATED[kind]
+            self._item(value, _OF_PROSE[prose]).state(prose, _number(value, place), text_of(value.get(field)))
+        elif kind == "response.output_item.added":
+            self._item_event(value).announce(object_of(value.get("item")))
+        elif kind == "response.output_item.done":
+            self._item_event(value).conclude(object_of(value.get("item")), _item_bytes(value, frame.data))
+        elif kind == "response.output_text.annotation.added":
+            self._item(value, "message").cite(_number(value, "content_index"), value.get("annotation"))
+        elif kind in _LIFE:
+            self._life(object_of(value.get("response")))
+        elif kind in _TERMINALS:
+            self._terminal(kind, object_of(value.get("response")), frame.data)
+        elif kind == "error":
+            self._in_band(value.get("error") if isinstance(value.get("error"), dict) else value)
+        elif kind.startswith("response."):
+            self._about_item(kind, value)
+        elif value.get("error") and value.get("object") != "response":
+            self._in_band(value)
+        elif value.get("object") == "response" or (not frame.terminated and isinstance(value.get("output"), list)):
+            self._whole(value, frame.data)
+        elif not frame.terminated and not self._items:
+            self._fail(error_info("malformed", f"the body is no response: {snippet(frame.data)}", phase="stream"))
+
+    def _delta(self, kind: str, value: Json) -> None:
+        prose, place = _DELTAS[kind]
+        item = self._item(value, _OF_PROSE[prose])
+        delta = value.get("delta")
+        text = delta if isinstance(delta, str) else text_of(object_of(delta).get("text"))
+        part = _number(value, place)
+        index = item.add(prose, part, text)
+        if prose == "text" and index is not None and "item_id" in value:
+            id, output, content = value.get("item_id"), value.get("output_index"), value.get("content_index")
+            if (id is None or isinstance(id, str)) and (output is None or type(output) is int) and (content is None or type(content) is int):
+                self._plain, self._plain_index = (id, output, content), index
+                self._plain_texts = item.texts("text", part)
+
+    def _about_item(self, kind: str, value: Json) -> None:
+        """Arguments of calls, the life of built-in tools, and what nobody has heard of yet."""
+        head, _, tail = kind.rpartition(".")
+        if head in _ARGUMENTS:
+            type, field = _ARGUMENTS[head]
+            item = self._item(value, type)
+            if tail == "delta":
+                item.add_arguments(text_of(value.get("delta")))
+            else:
+                item.name = item.name or word_of(value.get("name")) or ""
+                item.state_arguments(text_of(value.get(field)))
+        elif "item_id" in value or "output_index" in value:
+            self.progress += 1  # a tool of the provider's is at work
+
+    def _item(self, value: Json, type: str) -> Item:
+        """The item that an event belongs to."""
+        id, index = word_of(value.get("item_id")), value.get("output_index")
+        if id is not None and (known := self._by_id.get(id)) is not None:
+            return known
+        if (
+            isinstance(index, int) and (known := self._by_index.get(index)) is not None and known.type in ("", type)
+        ):  # some servers change an item's id from event to event
+            return known
+        if id is None and not isinstance(index, int):
+            newest = next((item for item in reversed(self._items) if item.type == type and not item.done), None)
+            if newest is not None:
+                return newest
+        return self._new(id, index, type)
+
+    def _new(self, id: str | None, index: object, type: str) -> Item:
+        item = Item(len(self._items), self._blocks, self._writer, self)
+        item.type = type
+        if id is not None:
+            item.id = id
+            self._by_id[id] = item
+        if isinstance(index, int):
+            item.output_index = index
+            self._by_index[index] = item
+        self._items.append(item)
+        return item
+
+    def _item_event(self, value: Json) -> Item:
+        """The item of an event that holds it whole. Deltas may have come before it was announced."""
+        said = object_of(value.get("item"))
+        id, index = word_of(said.get("id")), value.get("output_index")
+        type = text_of(said.get("type"))
+        if id is not None and (known := self._by_id.get(id)) is not None:
+            return known
+        call_id = word_of(said.get("call_id"))
+        for item in self._items:
+            if (isinstance(index, int) and item.output_index == index and item.type in ("", type)) or (
+                not item.done and item.type == type and ((call_id is not None and item.call_id == call_id) or (id is None and index is None))
+            ):
+                if id is not None:
+                    self._by_id[id] = item
+                return item
+        return self._new(id, index, type)
+
+    def _life(self, response: Json) -> None:
+        self._identify(response)
+        if response.get("status") == "failed" or response.get("error"):
+            self._announced = response
+
+    def _identify(self, response: Json) -> None:
+        self._writer.response_id = self._writer.response_id or word_of(response.get("id"))
+        self._writer.model = self._writer.model or word_of(response.get("model"))
+
+    def _terminal(self, kind: str, response: Json, data: bytes) -> None:
+        if not response and kind != "response.failed":
+            return  # an event that carries no response ends nothing (ADK-OAI-FIN-02)
+        self._conclude(kind.rpartition(".")[2], response, _outputs(response, data, wrapped=True))
+
+    def _whole(self, response: Json, data: bytes) -> None:
+        """A response that was not streamed."""
+        self._conclude(text_of(response.get("status")) or "completed", response, _outputs(response, data, wrapped=False))
+
+    def _conclude(self, status: str, response: Json, outputs: list[tuple[Json, bytes]]) -> None:
+        self._identify(response)
+        if usage := object_of(response.get("usage")):
+            self._writer.count(read_usage(usage))
+        if status == "done":
+            status = text_of(response.get("status")) or "completed"
+        if status in ("failed", "cancelled"):
+            self._failed(status, response)
+            return
+        if status in ("in_progress", "queued"):
+            self._fail(error_info("truncated", f"the response is still {status}", phase="stream"))
+            return
+        self._adopt(outputs)
+        incomplete = status == "incomplete"
+        reason = word_of(object_of(response.get("incomplete_details")).get("reason"))
+        for item in self._items:
+            if not item.done and item.type in CALLS and not item.call_is_open:
+                item.conclude({"type": item.type}, b"") if item.name else self.note("nameless_call", "a tool call never got a name; it was left out")
+        finish: FinishReason = "stop"
+        if incomplete:
+            finish = INCOMPLETE.get(reason or "", "unknown")
+        elif any(item.refused for item in self._items):
+            finish = "refusal"
+        self._finish_with(finish, (reason or status) if incomplete else status, cut=incomplete)
+
+    def _failed(self, status: str, response: Json) -> None:
+        error = response.get("error")
+        if isinstance(error, dict):
+            self._in_band(error)
+        else:
+            self._fail(error_info("server" if status == "failed" else "aborted", f"the response ended as {status}", phase="stream"), status)
+
+    def _adopt(self, outputs: list[tuple[Json, bytes]]) -> None:
+        """Complete the items from the terminal's list (ADK-OAI-FIN-05 to 09)."""
+        left = list(self._items)
+        for position, (said, raw) in enumerate(outputs):
+            item = self._match(said, position, left)
+            if item is None:
+                item = self._new(word_of(said.get("id")), None, text_of(said.get("type")))
+            else:
+                left.remove(item)
+            item.conclude(said, raw)
+
+    def _match(self, said: Json, position: int, left: list[Item]) -> Item | None:
+        id, call_id, type = word_of(said.get("id")), word_of(said.get("call_id")), text_of(said.get("type"))
+        for item in left:
+            if id is not None and item.id == id:
+                return item
+        for item in left:
+            if call_id is not None and item.call_id == call_id:
+                return item
+        same = [item for item in left if item.type == type and (item.done is False or id is None or item.id is None or item.output_index == position)]
+        if type in CALLS:
+            name = word_of(said.get("name"))
+            same = [item for item in same if item.name in ("", name) and (item.call_id is None or call_id is None)]
+        return same[0] if same else None
+
+    def _ended_well(self) -> bool:
+        return False
+
+    def _missing(self) -> str:
+        return "response.completed or response.incomplete"
+
+    def finish(self) -> list[Event]:
+        """The bytes have ended cleanly: without a terminal event the stream was cut, or failed as its first event said."""
+        if not self._writer.done and self._announced:
+            self._failed("failed", self._announced)
+        return super().finish()
+
+    def _end(self) -> None:
+        raise AssertionError("the terminal event ends the stream at once")
+
+
+def _number(value: Json, name: str) -> int:
+    number = value.get(name)
+    return number if isinstance(number, int) and not isinstance(number, bool) else 0
+
+
+def _item_bytes(value: Json, data: bytes) -> bytes:
+    """The item as it came."""
+    try:
+        return bytes(decode_item(data).item)
+    except (ValueError, RecursionError):
+        return encode_json(clean(value.get("item")))
+
+
+def _outputs(response: Json, data: bytes, wrapped: bool) -> list[tuple[Json, bytes]]:
+    """The response's items, each with its bytes as they came."""
+    items = [object_of(item) for item in list_of(response.get("output"))]
+    try:
+        raws = [bytes(raw) for raw in (decode_response(data).response if wrapped else decode_output(data)).output]
+    except (ValueError, RecursionError):
+        raws = [encode_json(clean(item)) for item in items]
+    return list(zip(items, raws, strict=True)) if len(raws) == len(items) else [(item, encode_json(clean(item))) for item in items]
