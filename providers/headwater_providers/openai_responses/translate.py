@@ -141,9 +141,7 @@ class ResponsesTranslator(EventTranslator):
         id, index = word_of(value.get("item_id")), value.get("output_index")
         if id is not None and (known := self._by_id.get(id)) is not None:
             return known
-        if (
-            isinstance(index, int) and (known := self._by_index.get(index)) is not None and known.type in ("", type)
-        ):  # some servers change an item's id from event to event
+        if isinstance(index, int) and (known := self._by_index.get(index)) is not None and known.type in ("", type):
             return known
         if id is None and not isinstance(index, int):
             newest = next((item for item in reversed(self._items) if item.type == type and not item.done), None)

@@ -1,0 +1,63 @@
+"""The chunk that most chunks of a Gemini stream are, one piece of text, and parts as they came."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec import Raw, Struct
+
+
+class TextPart(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """A part of nothing but text."""
+
+    text: str
+
+
+class PlainContent(Struct, frozen=True, gc=False):
+    """A content of one such part."""
+
+    parts: tuple[TextPart]
+    role: str | None = None
+
+
+class PlainCandidate(Struct, frozen=True, gc=False, rename="camel"):
+    """Candidate 0 in the middle of its answer."""
+
+    content: PlainContent
+    index: Literal[0] = 0
+    finish_reason: None = None
+    grounding_metadata: None = None
+    citation_metadata: None = None
+
+
+class PlainChunk(Struct, frozen=True, gc=False, rename="camel"):
+    """A chunk of nothing but a piece of text, with the usage so far."""
+
+    candidates: tuple[PlainCandidate]
+    usage_metadata: Raw | msgspec.UnsetType = msgspec.UNSET
+    prompt_feedback: None = None
+    error: None = None
+
+
+class RawContent(Struct, frozen=True):
+    """A content with its parts as they came."""
+
+    parts: list[Raw] | None = None
+
+
+class RawCandidate(Struct, frozen=True):
+    """A candidate with its parts as they came."""
+
+    content: RawContent | None = None
+
+
+class RawChunk(Struct, frozen=True):
+    """A chunk with its parts as they came."""
+
+    candidates: list[RawCandidate] | None = None
+
+
+# Both raise msgspec.DecodeError (or ValidationError, its child) for what is something else.
+decode_plain = msgspec.json.Decoder(PlainChunk).decode
+decode_raw = msgspec.json.Decoder(RawChunk).decode
