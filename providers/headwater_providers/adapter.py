@@ -58,8 +58,13 @@ class Support(Struct, frozen=True):
 class Translator(Protocol):
     """A pure stage from frames to events; its writer holds the laws of the event stream."""
 
-    diagnostics: list[Diagnostic]
-    progress: int  # grows with every sign of the model at work that is no event (a call that has no name yet, a signature)
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """What was odd and did not stop the stream."""
+
+    @property
+    def progress(self) -> int:
+        """Grows with every sign of the model at work that is no event: a call that has no name yet, a signature."""
 
     @property
     def done(self) -> bool:

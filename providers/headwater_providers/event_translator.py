@@ -17,6 +17,7 @@ from headwater_codecs.sse import Frame
 from headwater_codecs.tolerant_json import clean
 from headwater_providers.blocks import Blocks
 from headwater_providers.errors import read_in_band
+from headwater_providers.flags import Dialect
 from headwater_providers.writer import EventWriter
 
 Json = dict[str, object]
@@ -29,7 +30,7 @@ class EventTranslator:
 
     protocol = ""
 
-    def __init__(self, *, provider: str | None = None, choices: int = 1, raw: bool = False) -> None:
+    def __init__(self, dialect: Dialect, *, provider: str | None = None, choices: int = 1, raw: bool = False) -> None:
         self.diagnostics: list[Diagnostic] = []
         self.progress = 0
         self.settled = False
@@ -37,6 +38,8 @@ class EventTranslator:
         self._blocks = Blocks(self._writer)
         self._expected = choices
         self._raw = raw
+        self._eof_is_end = dialect.eof_is_end
+        self._strict = dialect.strict
 
     @property
     def done(self) -> bool:
@@ -56,6 +59,9 @@ class EventTranslator:
         if isinstance(frame, Fault):
             self._break_off(frame.error)
             return
+        if frame.exception:
+            self._exception(frame)
+            return
         if self._raw:
             self._writer.aside(RawFrame(frame.data, frame.event))
         self._frame(frame)
@@ -63,7 +69,7 @@ class EventTranslator:
     def finish(self) -> list[Event]:
         """The bytes have ended cleanly: was the stream whole?"""
         if not self._writer.done:
-            if self._ended_well():
+            if self._ended_well() or (self._eof_is_end and self._writer.started):
                 self._end()
             else:
                 self._fail(error_info("truncated", f"the stream ended without {self._missing()}", phase="stream"))
@@ -130,6 +136,9 @@ class EventTranslator:
         return value if isinstance(value, dict) else self._no_object(frame)
 
     def _no_object(self, frame: Frame) -> Json | None:
+        if self._strict:
+            self._fail(error_info("malformed", f"a frame is no JSON object: {snippet(frame.data)}", phase="stream"))
+            return None
         self.note("odd_frame", "a frame is no JSON object; it was left out", snippet(frame.data))
         return None
 
@@ -139,6 +148,14 @@ class EventTranslator:
             self._end()
         else:
             self._fail(error)
+
+    def _exception(self, frame: Frame) -> None:
+        """The frame says by its form that the provider failed; its event is the kind of failure."""
+        try:
+            told = tolerant_json.decode(frame.data)
+        except ValueError:
+            told = frame.data.decode("utf-8", "replace")
+        self._in_band({"code": frame.event, **told} if isinstance(told, dict) else {"code": frame.event, "message": str(told)})
 
     def _fail(self, error: ErrorInfo, raw_finish_reason: str | None = None) -> None:
         if not self._writer.done:

@@ -37,6 +37,7 @@ FINISH: dict[str, FinishReason] = {
     "sensitive": "content_filter",  # Z.ai
     "spii": "content_filter",
     "refusal": "refusal",
+    "compaction": "pause",  # Anthropic: the context was summed up, and the answer is to go on
     "pause": "pause",
     "pause_turn": "pause",
     "abort": "error",  # vLLM, SGLang: the request was dropped

@@ -15,6 +15,20 @@ from headwater_codecs.neutral.request import Request
 D = TypeVar("D", bound=Struct)
 
 
+class Dialect(Struct, frozen=True, omit_defaults=True, kw_only=True, forbid_unknown_fields=True):
+    """What the dialects of most protocols share."""
+
+    # --- how requests are written
+    path: str = ""  # behind the base URL; `{model}` in it is replaced by the model's name
+    auth: str = "bearer"
+    query: Mapping[str, str] = {}
+    extra_body: Mapping[str, object] = {}
+    unsupported: tuple[str, ...] = ()  # Request fields that this server refuses
+    # --- how responses are read
+    eof_is_end: bool = False  # a clean end of the bytes ends the stream, also without a finish reason
+    strict: bool = False  # odd frames are malformed, not skipped
+
+
 def read_flags(protocol: str, default: D, overrides: Mapping[str, object], base: object = None) -> D:
     """`base` (`default` if None) with some flags replaced. Raises ConfigurationError for an unknown flag or a wrong type.
 

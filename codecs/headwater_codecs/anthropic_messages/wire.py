@@ -32,6 +32,34 @@ class BlockStart(Struct, frozen=True):
     content_block: Raw
 
 
+class WholeMessage(Struct, frozen=True):
+    """A message with its blocks as they came."""
+
+    content: list[Raw] | None = None
+
+
+class MessageStart(WholeMessage, frozen=True):
+    """The same inside of a `message_start`."""
+
+    message: WholeMessage = WholeMessage()
+
+
 # Raise msgspec.DecodeError (or ValidationError, its child) for any other event.
 decode_text = msgspec.json.Decoder(TextDeltaEvent).decode
 decode_block = msgspec.json.Decoder(BlockStart).decode
+_decode_message = msgspec.json.Decoder(MessageStart).decode
+_decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
+
+
+def decode_content(data: bytes) -> list[bytes]:
+    """The blocks of a whole message, or of the one in a `message_start`, as they came. Raises msgspec.DecodeError."""
+    event = _decode_message(data)
+    return [bytes(raw) for raw in event.content or event.message.content or []]
+
+
+def decode_fields(block: bytes) -> dict[str, Raw]:
+    """The fields of a block, each as it came; none where it is no object."""
+    try:
+        return _decode_fields(block)
+    except (ValueError, RecursionError):
+        return {}

@@ -5,34 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from msgspec import Struct
-
-from headwater_providers.flags import read_flags
+from headwater_providers.flags import Dialect, read_flags
 
 
-class MessagesDialect(Struct, frozen=True, omit_defaults=True, kw_only=True, forbid_unknown_fields=True):
-    """The flags. The defaults are Anthropic's own."""
+class MessagesDialect(Dialect, frozen=True, omit_defaults=True, kw_only=True, forbid_unknown_fields=True):
+    """The flags of this protocol alone. The defaults are the vendor's own."""
 
-    # --- how requests are written
-    path: str = "/v1/messages"  # behind the base URL
+    path: str = "/v1/messages"  # its `/v1` is left out where the base URL ends with it
     auth: Literal["x-api-key", "bearer", "none"] = "x-api-key"
     version: str | None = "2023-06-01"  # the header `anthropic-version`
     max_tokens: int = 8192  # sent where the request gives none: the wire demands one (OR-AN-01)
+    supports_thinking: bool = True
+    supports_budget: bool = True  # off for models that think adaptively only
     adaptive_thinking: bool = False  # OR-AN-06: an effort goes into `output_config`, and the model decides how long to think
-    effort_in_output_config: bool = False  # the model takes an effort beside a budget
+    effort_beside_budget: bool = False  # the model takes an effort, but no adaptive thinking
     thinking_display: Literal["summarized", "omitted"] | None = None  # OR-AN-09: what is shown of the thinking; None: the server's own default
     temperature_with_thinking: bool = False  # OR-AN-10
-    supports_json_schema: bool = True
     unsigned_thinking: Literal["text", "thinking", "drop"] = "drop"  # OR-AN-04: reasoning of one's own without a signature
-    supports_top_k: bool = True
-    extra_body: Mapping[str, object] = {}
-    unsupported: tuple[str, ...] = ()  # Request fields that this server refuses
-    # --- how responses are read
-    eof_is_end: bool = False
-    strict: bool = False
-    think_tags: bool = False
-    think_open: Literal["explicit", "implicit"] = "explicit"
-    cumulative_deltas: bool = False
+    supports_json_schema: bool = True
+    supports_strict: bool = True
+    supports_files: bool = True  # documents
+    cache_breakpoints: bool = False  # OR-AN-11: mark the last system block, the last tool and the last block of all for the cache
+    cache_ttl: Literal["5m", "1h"] | None = None  # how long; None: the server's own default
 
 
 DEFAULT = MessagesDialect()

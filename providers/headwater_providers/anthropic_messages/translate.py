@@ -10,42 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Raw
-from msgspec import json as msgspec_json
 
-from headwater_codecs.anthropic_messages.wire import decode_block, decode_text
+from headwater_codecs.anthropic_messages.wire import decode_block, decode_content, decode_fields, decode_text
 from headwater_codecs.framing import Fault, snippet
-from headwater_codecs.neutral import Citation, Event, FinishReason, TextDelta, error_info
+from headwater_codecs.neutral import Citation, ErrorInfo, Event, TextDelta, error_info
 from headwater_codecs.sse import Frame
 from headwater_codecs.tolerant_json import clean, encode_json
 from headwater_providers.anthropic_messages.dialect import MessagesDialect
-from headwater_providers.anthropic_messages.usage import read_usage
+from headwater_providers.anthropic_messages.opaque import OpaqueBlock, is_utf8
+from headwater_providers.anthropic_messages.usage import read_metrics, read_usage
+from headwater_providers.bare_error import is_bare_error
 from headwater_providers.blocks import OpenBlock
 from headwater_providers.event_translator import EventTranslator, Json, list_of, object_of, text_of, word_of
+from headwater_providers.finish_reasons import BREAKING, is_absent, unified
 
-FINISH: dict[str, FinishReason] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "tool_calls",
-    "pause_turn": "pause",
-    "refusal": "refusal",
-    "compaction": "pause",
-    "sensitive": "content_filter",
-}
-_BREAKING = frozenset({"max_tokens", "model_context_window_exceeded", "refusal", "sensitive"})  # the newest call may lack what nobody can see missing
 _CALL_FIELDS = frozenset({"type", "id", "name", "input"})
-
-
-class _Opaque:
-    """An opaque block being put together: its start, and what deltas added."""
-
-    __slots__ = ("added", "input", "start")
-
-    def __init__(self, start: bytes) -> None:
-        self.start = start
-        self.input: list[str] = []
-        self.added: Json = {}
 
 
 class MessagesTranslator(EventTranslator):
@@ -54,12 +33,14 @@ class MessagesTranslator(EventTranslator):
     protocol = "anthropic-messages"
 
     def __init__(self, dialect: MessagesDialect | None = None, *, provider: str | None = None, choices: int = 1, raw: bool = False) -> None:
-        super().__init__(provider=provider, choices=choices, raw=raw)
-        self._dialect = dialect or MessagesDialect()
+        super().__init__(dialect or MessagesDialect(), provider=provider, choices=choices, raw=raw)
         self._stop_reason: str | None = None
-        self._stop_sequence: str | None = None
-        self._opaque: dict[int, _Opaque] = {}
+        self._detail: str | None = None  # the stop sequence, or why the model refused
+        self._opaque: dict[int, OpaqueBlock] = {}
         self._given: dict[int, str] = {}  # arguments that came whole with the start of a call
+        self._cited: dict[int, list[bytes]] = {}  # the sources of a text block, for replay
+        self._ended_empty: int | None = None  # a call that stopped without arguments: only what follows tells whether they are missing
+        self._nameless = False  # arguments came for a call that nobody named
         self._text_at = -1  # the open text block that plain pieces belong to, and its index in our stream
         self._text_index = 0
 
@@ -87,7 +68,7 @@ class MessagesTranslator(EventTranslator):
         handle = _EVENTS.get(kind) if isinstance(kind, str) else None
         if handle is not None:
             handle(self, value, frame)
-        elif value.get("error") or (frame.event == "error" and kind != "ping"):
+        elif value.get("error") or frame.event == "error" or is_bare_error(value):
             self._in_band(value)
         elif kind is None or (not frame.terminated and not self._writer.started):
             self._fail(error_info("malformed", f"the body is no Messages stream: {snippet(frame.data)}", phase="stream"))
@@ -97,8 +78,9 @@ class MessagesTranslator(EventTranslator):
         self._identify(message)
         if self._writer.started:
             self.note("second_start", "a second message_start came in the same stream")
-        self._content(message)  # what was made before the stream began
-        self._stop_reason = self._stop_reason or word_of(message.get("stop_reason"))
+        if list_of(message.get("content")):  # what was made before the stream began, as with tools that code calls
+            self._content(message, frame)
+            self._stop(message)
 
     def _identify(self, message: Json) -> None:
         writer = self._writer
@@ -110,12 +92,19 @@ class MessagesTranslator(EventTranslator):
     def _block_start(self, value: Json, frame: Frame) -> None:
         index = _index(value)
         block = object_of(value.get("content_block"))
-        self._open(index, block, frame.data)
+        try:
+            raw = bytes(decode_block(frame.data).content_block)
+        except (ValueError, RecursionError):  # bytes that are not quite JSON
+            raw = b""
+        self._open(index, block, raw)
 
-    def _open(self, index: int, block: Json, data: bytes) -> None:
+    def _open(self, index: int, block: Json, raw: bytes) -> None:
+        """A block opens; `raw` are its bytes, b"" where they are not to be had as they came."""
+        raw = raw if is_utf8(raw) else encode_json(clean(block))
         kind = text_of(block.get("type"))
         blocks = self._blocks
         self.progress += 1
+        self._settle_empty(cut=False)
         if index in blocks:
             self._close(index)
             self.note("block_not_stopped", "a content block began under the number of one that had not stopped")
@@ -129,21 +118,25 @@ class MessagesTranslator(EventTranslator):
             self._sign(index, text_of(block.get("signature")))
         elif kind == "redacted_thinking":
             opened = blocks.open(index, "reasoning")
-            opened.redacted, opened.data = True, text_of(clean(block.get("data")))
+            opened.redacted, opened.data = True, word_of(block.get("data")) or ""
         elif kind == "tool_use":
-            call = blocks.open_call(index, word_of(block.get("name")) or "", word_of(block.get("id")))
-            if more := {name: clean(item) for name, item in block.items() if name not in _CALL_FIELDS}:
-                call.meta = Raw(encode_json(more))  # who called it, for replay
-            given = block.get("input")
-            if given not in (None, {}, ""):
-                self._given[index] = given if isinstance(given, str) else encode_json(clean(given)).decode()
+            self._open_call(index, block, raw)
         else:
-            blocks.open_opaque(index, kind or "unknown", item_id=word_of(block.get("id")))
-            try:
-                start = bytes(decode_block(data).content_block)
-            except (ValueError, RecursionError):  # bytes that are not quite JSON, or a block out of a whole message
-                start = encode_json(clean(block))
-            self._opaque[index] = _Opaque(start)
+            blocks.open_opaque(index, word_of(kind) or "unknown", item_id=word_of(block.get("id")))
+            self._opaque[index] = OpaqueBlock(raw)
+
+    def _open_call(self, index: int, block: Json, raw: bytes) -> None:
+        name = word_of(block.get("name"))
+        if name is None:
+            self._nameless = True
+            return
+        call = self._blocks.open_call(index, name, word_of(block.get("id")))
+        fields = decode_fields(raw)
+        if more := {name: item for name, item in fields.items() if name not in _CALL_FIELDS}:
+            call.meta = Raw(encode_json(more))  # who called it, for replay
+        given = block.get("input")
+        if given not in (None, {}, ""):
+            self._given[index] = str(clean(given)) if isinstance(given, str) else bytes(fields["input"]).decode()
 
     def _expect_text(self, index: int) -> None:
         block = self._blocks.get(index)
@@ -153,16 +146,17 @@ class MessagesTranslator(EventTranslator):
         index = _index(value)
         delta = object_of(value.get("delta"))
         kind = text_of(delta.get("type"))
-        block = self._blocks.get(index)
+        blocks = self._blocks
+        block = blocks.get(index)
         if kind == "text_delta":
             if text := text_of(delta.get("text")):
-                if block is not None and block.kind not in ("text",):
+                if block is not None and block.kind != "text":
                     self.note("odd_delta", f"a text_delta came for a block of kind {block.kind}; it opened a text block of its own")
-                self._blocks.write(index, "text", text)
+                blocks.write(index, "text", text)
                 self._expect_text(index)
         elif kind == "thinking_delta":
             if text := text_of(delta.get("thinking")):
-                self._blocks.write(index, "reasoning", text)
+                blocks.write(index, "reasoning", text)
         elif kind == "signature_delta":
             self._sign(index, text_of(delta.get("signature")))
         elif kind == "input_json_delta":
@@ -170,7 +164,7 @@ class MessagesTranslator(EventTranslator):
         elif kind == "citations_delta":
             self._cite(index, delta.get("citation"))
         elif index in self._opaque:
-            self._opaque[index].added.update({name: item for name, item in delta.items() if name != "type"})
+            self._opaque[index].add(delta)
             self.progress += 1
 
     def _input(self, index: int, block: OpenBlock | None, piece: str) -> None:
@@ -180,9 +174,12 @@ class MessagesTranslator(EventTranslator):
             self._opaque[index].input.append(piece)
             self.progress += 1
         elif block is not None and block.kind == "tool_call":
+            if not block.fragments and not piece.strip():
+                return  # white space in front says nothing yet
             self._given.pop(index, None)  # what came with the start was a placeholder
             self._blocks.add_arguments(index, piece)
         else:
+            self._nameless = True
             self.note("odd_delta", "arguments came for no tool call; they were left out", snippet(piece.encode("utf-8", "replace")))
 
     def _sign(self, index: int, piece: str) -> None:
@@ -205,35 +202,60 @@ class MessagesTranslator(EventTranslator):
         title = word_of(cited.get("title")) or word_of(cited.get("document_title"))
         kind = word_of(cited.get("type")) or "citation"
         url = word_of(cited.get("url"))
+        self._cited.setdefault(index, []).append(encode_json(cited))
         self._writer.content(Citation(block.index, 0, kind, url, title, word_of(cited.get("cited_text")), Raw(encode_json(cited))))
 
     def _block_stop(self, value: Json, frame: Frame) -> None:
         index = _index(value)
-        if index in self._blocks:
+        block = self._blocks.get(index)
+        if block is not None and block.kind == "tool_call" and not block.fragments and index not in self._given:
+            self._settle_empty(cut=False)
+            self._ended_empty = index
+        elif block is not None:
             self._close(index)
 
+    def _settle_empty(self, cut: bool) -> None:
+        """Close the call that stopped without arguments: it takes none, unless the answer was `cut` right there."""
+        index, self._ended_empty = self._ended_empty, None
+        if index is not None and index in self._blocks:
+            self._close(index, complete=not cut)
+
     def _close(self, index: int, complete: bool = True) -> None:
+        block = self._blocks.get(index)
+        assert block is not None
         if index == self._text_at:
             self._text_at = -1
         if (opaque := self._opaque.pop(index, None)) is not None:
-            block = self._blocks.get(index)
-            assert block is not None
-            block.raw = _whole(opaque)
-        if given := self._given.pop(index, None):
+            block.raw, whole = opaque.whole()
+            complete = complete and whole
+        if (given := self._given.pop(index, None)) and block.kind == "tool_call":
             self._blocks.add_arguments(index, given)
+        if (cited := self._cited.pop(index, None)) and block.kind == "text":
+            block.meta = Raw(b'{"citations":[%b]}' % b",".join(cited))
         self._blocks.close(index, complete)
 
     def _message_delta(self, value: Json, frame: Frame) -> None:
         delta = object_of(value.get("delta"))
-        if usage := object_of(value.get("usage")):
+        if usage := object_of(value.get("usage")) or object_of(delta.get("usage")):
             self._writer.count(read_usage(usage, self._writer.usage))
-        if reason := word_of(delta.get("stop_reason")):
-            self._stop_reason = reason
-            self._stop_sequence = word_of(delta.get("stop_sequence"))
+        if self._stop(delta):
             self._close_all()
             self.settled = True
 
+    def _stop(self, said: Json) -> bool:
+        """Take the stop reason; whether there is one."""
+        reason = word_of(said.get("stop_reason"))
+        if reason is None or is_absent(reason):
+            return False
+        self._stop_reason = reason
+        self._detail = word_of(said.get("stop_sequence")) or word_of(object_of(said.get("stop_details")).get("explanation"))
+        return True
+
     def _message_stop(self, value: Json, frame: Frame) -> None:
+        if usage := object_of(value.get("usage")):
+            self._writer.count(read_usage(usage, self._writer.usage))
+        if metrics := object_of(value.get("amazon-bedrock-invocationMetrics")):
+            self._writer.count(read_metrics(metrics, self._writer.usage))
         if self._stop_reason is None:
             self.note("no_stop_reason", "the stream ended with message_stop but without a stop reason")
         self._end()
@@ -241,20 +263,23 @@ class MessagesTranslator(EventTranslator):
     def _whole_message(self, value: Json, frame: Frame) -> None:
         """A message that was not streamed."""
         self._identify(value)
-        self._content(value)
-        self._stop_reason = word_of(value.get("stop_reason"))
-        self._stop_sequence = word_of(value.get("stop_sequence"))
-        if self._stop_reason is None:
-            self._fail(error_info("truncated", "the message has no stop reason", phase="stream"))
-        else:
+        self._content(value, frame)
+        if self._stop(value):
             self._end()
+        else:
+            self._fail(error_info("truncated", "the message has no stop reason", phase="stream"))
 
-    def _content(self, message: Json) -> None:
-        for index, block in enumerate(list_of(message.get("content"))):
+    def _content(self, message: Json, frame: Frame) -> None:
+        blocks = list_of(message.get("content"))
+        try:
+            raws = decode_content(frame.data)
+        except (ValueError, RecursionError):  # bytes that are not quite JSON
+            raws = []
+        for number, block in enumerate(blocks):
             if isinstance(block, dict):
-                self._open(index, block, b"")
-                if index in self._blocks:
-                    self._close(index)
+                self._open(number, block, raws[number] if len(raws) == len(blocks) else b"")
+                if number in self._blocks:
+                    self._block_stop({"index": number}, frame)
 
     def _error(self, value: Json, frame: Frame) -> None:
         self._in_band(value)
@@ -263,14 +288,22 @@ class MessagesTranslator(EventTranslator):
         """Says nothing."""
 
     def _close_all(self) -> None:
-        cut = self._stop_reason in _BREAKING
-        blocks = self._blocks
-        for index in sorted(self._opaque):
-            self._close(index)
-        for index in list(self._given):
-            blocks.add_arguments(index, self._given.pop(index))
-        self._text_at = -1
-        blocks.close_all(cut=cut)
+        """The answer is over: what never stopped ends here. Where it was broken off, the newest call may lack its arguments."""
+        cut = unified(self._stop_reason) in BREAKING or unified(self._stop_reason) == "refusal"
+        self._settle_empty(cut)
+        for index in self._opened():
+            self._close_cut(index, cut)
+
+    def _close_cut(self, index: int, cut: bool) -> None:
+        block = self._blocks.get(index)
+        assert block is not None
+        bare = block.kind == "tool_call" and not block.fragments and index not in self._given
+        newest = block.index == self._writer.next_index - 1
+        self._close(index, complete=not (cut and newest and (bare or block.kind == "opaque")))
+
+    def _opened(self) -> list[int]:
+        """The numbers of the open blocks, in the order in which they were opened."""
+        return [key for key in self._blocks.open_keys() if isinstance(key, int)]
 
     def _ended_well(self) -> bool:
         return self._stop_reason is not None
@@ -280,35 +313,26 @@ class MessagesTranslator(EventTranslator):
 
     def _end(self) -> None:
         self._close_all()
+        if self._nameless:
+            self._fail(error_info("malformed", "a tool call never got a name", phase="stream"))
+            return
         raw = self._stop_reason
-        self._finish_with("unknown" if raw is None else FINISH.get(raw, "unknown"), raw, detail=self._stop_sequence)
+        reason = unified(raw)
+        if reason == "tool_calls" and not self._blocks.calls and not self._blocks.cut_calls:
+            self.note("tool_calls_without_call", f"the stop reason is {raw}, but there is no tool call")
+            reason = "stop"
+        self._finish_with(reason, raw, detail=self._detail)
 
-    def _fail(self, error: object, raw_finish_reason: str | None = None) -> None:
-        for index in sorted(self._opaque):
-            self._close(index, complete=False)
-        super()._fail(error, raw_finish_reason or self._stop_reason)  # type: ignore[arg-type]  # an ErrorInfo
+    def _fail(self, error: ErrorInfo, raw_finish_reason: str | None = None) -> None:
+        if not self._writer.done:
+            for index in self._opened():
+                self._close(index, complete=False)
+        super()._fail(error, raw_finish_reason or self._stop_reason)
 
 
 def _index(value: Json) -> int:
     index = value.get("index")
     return index if isinstance(index, int) and not isinstance(index, bool) else 0
-
-
-def _whole(opaque: _Opaque) -> bytes:
-    """The block as one object: byte-exact where nothing was added to its start."""
-    if not opaque.input and not opaque.added:
-        return opaque.start
-    whole = msgspec_json.decode(opaque.start)
-    assert isinstance(whole, dict)
-    if opaque.input:
-        text = "".join(opaque.input)
-        try:
-            whole["input"] = msgspec_json.decode(text)
-        except (ValueError, RecursionError):
-            whole["input"] = clean(text)  # cut: kept as the text that it is
-    for name, item in opaque.added.items():
-        whole[name] = clean(item)
-    return encode_json(whole)
 
 
 _EVENTS = {

@@ -5,28 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import field
 
-from headwater_providers.flags import read_flags
+from headwater_providers.flags import Dialect, read_flags
 
 
-class GeminiDialect(Struct, frozen=True, omit_defaults=True, kw_only=True, forbid_unknown_fields=True):
-    """The flags. The defaults are the Gemini API's own."""
+class GeminiDialect(Dialect, frozen=True, omit_defaults=True, kw_only=True, forbid_unknown_fields=True):
+    """The flags of this protocol alone. The defaults are the vendor's own."""
 
-    # --- how requests are written
-    path: str = "/models/{model}:streamGenerateContent"  # behind the base URL
+    path: str = "/models/{model}:streamGenerateContent"
     query: Mapping[str, str] = field(default_factory=lambda: {"alt": "sse"})
     auth: Literal["x-goog-api-key", "bearer", "key-or-token", "none"] = "x-goog-api-key"  # key-or-token: a token is a bearer token
-    call_ids: bool = True  # calls and results carry ids
     thinking_levels: bool = False  # an effort is a level (Gemini 3); else it becomes a budget
-    extra_body: Mapping[str, object] = {}
-    unsupported: tuple[str, ...] = ()  # Request fields that this server refuses
-    # --- how responses are read
-    eof_is_end: bool = False
-    strict: bool = False
-    think_tags: bool = False
-    think_open: Literal["explicit", "implicit"] = "explicit"
-    cumulative_deltas: bool = False
 
 
 DEFAULT = GeminiDialect()

@@ -30,8 +30,7 @@ class GeminiTranslator(EventTranslator):
     protocol = "gemini"
 
     def __init__(self, dialect: GeminiDialect | None = None, *, provider: str | None = None, choices: int = 1, raw: bool = False) -> None:
-        super().__init__(provider=provider, choices=choices, raw=raw)
-        self._dialect = dialect or GeminiDialect()
+        super().__init__(dialect or GeminiDialect(), provider=provider, choices=choices, raw=raw)
         self._candidates: dict[int, Candidate] = {}
         self._blocked: str | None = None
         self._blocked_detail: str | None = None

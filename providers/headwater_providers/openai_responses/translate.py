@@ -50,8 +50,7 @@ class ResponsesTranslator(EventTranslator):
     protocol = "openai-responses"
 
     def __init__(self, dialect: ResponsesDialect | None = None, *, provider: str | None = None, choices: int = 1, raw: bool = False) -> None:
-        super().__init__(provider=provider, choices=choices, raw=raw)
-        self._dialect = dialect or ResponsesDialect()
+        super().__init__(dialect or ResponsesDialect(), provider=provider, choices=choices, raw=raw)
         self._items: list[Item] = []
         self._by_id: dict[str, Item] = {}
         self._by_index: dict[int, Item] = {}
@@ -266,7 +265,7 @@ class ResponsesTranslator(EventTranslator):
         return super().finish()
 
     def _end(self) -> None:
-        raise AssertionError("the terminal event ends the stream at once")
+        self._finish_with("unknown", None)
 
 
 def _number(value: Json, name: str) -> int:

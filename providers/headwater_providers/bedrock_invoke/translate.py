@@ -1,0 +1,121 @@
+"""From the chunks of InvokeModelWithResponseStream to events: each holds one event of the model's own protocol, in base64. Row WIRE-39.
+
+Which protocol it is tells the first chunk: Anthropic's events have a type, Nova's are those of Converse, the others are pieces of text. Whoever
+reads them does all the rest.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+
+import msgspec
+
+from headwater_codecs.framing import Fault, snippet
+from headwater_codecs.neutral import Diagnostic, ErrorInfo, Event, error_info
+from headwater_codecs.sse import Frame
+from headwater_providers.adapter import Translator
+from headwater_providers.anthropic_messages.dialect import MessagesDialect
+from headwater_providers.anthropic_messages.translate import MessagesTranslator
+from headwater_providers.bedrock_converse.dialect import ConverseDialect
+from headwater_providers.bedrock_converse.translate import ConverseTranslator
+from headwater_providers.bedrock_invoke.dialect import InvokeDialect
+from headwater_providers.bedrock_invoke.plain import PlainInvokeTranslator
+from headwater_providers.event_translator import Json
+
+_CONVERSE = frozenset({"messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata", "output"})
+
+
+class Chunk(msgspec.Struct, frozen=True):
+    """The payload of a chunk; its padding is not read."""
+
+    bytes: str
+
+
+_decode_chunk = msgspec.json.Decoder(Chunk).decode
+
+
+class InvokeTranslator:
+    """Frames of one response to events; see the module's text for the rules."""
+
+    def __init__(self, dialect: InvokeDialect | None = None, *, provider: str | None = None, choices: int = 1, raw: bool = False) -> None:
+        self._dialect = dialect or InvokeDialect()
+        self._settings = (provider, choices, raw)
+        self._inner: Translator | None = None
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """What was odd and did not stop the stream."""
+        return self._reader({}).diagnostics
+
+    @property
+    def progress(self) -> int:
+        """Grows with every sign of the model at work that is no event."""
+        return self._inner.progress if self._inner is not None else 0
+
+    @property
+    def settled(self) -> bool:
+        """True once the finish reason is known and only trailing usage may follow."""
+        return self._inner is not None and self._inner.settled
+
+    @property
+    def done(self) -> bool:
+        """True once the terminal event is out."""
+        return self._inner is not None and self._inner.done
+
+    def feed(self, frames: Sequence[Frame | Fault], /) -> list[Event]:
+        """The events of these frames."""
+        events: list[Event] = []
+        for frame in frames:
+            if self.done:
+                break
+            if isinstance(frame, Fault) or frame.exception:
+                events += self._reader({}).feed([frame])
+                continue
+            data = self._unpacked(frame)
+            if data is None:
+                said = f"a chunk holds no base64: {snippet(frame.data)}"
+                events += self._reader({}).fail(error_info("malformed", said, phase="stream"))
+                continue
+            reader = self._inner
+            if reader is None:
+                try:
+                    value = msgspec.json.decode(data)
+                except (ValueError, RecursionError):
+                    value = {}
+                reader = self._reader(value if isinstance(value, dict) else {})
+            events += reader.feed([Frame(data, terminated=frame.terminated)])
+        return events
+
+    def finish(self) -> list[Event]:
+        """The bytes have ended cleanly: was the stream whole?"""
+        return self._reader({}).finish()
+
+    def fail(self, error: ErrorInfo) -> list[Event]:
+        """The stream broke outside of the protocol."""
+        return self._reader({}).fail(error)
+
+    def _unpacked(self, frame: Frame) -> bytes | None:
+        """The event in a chunk; a body that is no stream of chunks is taken as it is."""
+        try:
+            packed = _decode_chunk(frame.data).bytes
+        except (ValueError, RecursionError):
+            return frame.data if not frame.terminated else None
+        try:
+            return base64.b64decode(packed, validate=True)
+        except (binascii.Error, ValueError):
+            return None
+
+    def _reader(self, first: Json) -> Translator:
+        """Who reads the events; the first one tells."""
+        if self._inner is None:
+            provider, choices, raw = self._settings
+            eof_is_end, strict = self._dialect.eof_is_end, self._dialect.strict
+            if "type" in first:
+                self._inner = MessagesTranslator(MessagesDialect(eof_is_end=eof_is_end, strict=strict), provider=provider, choices=choices, raw=raw)
+            elif _CONVERSE.intersection(first):
+                self._inner = ConverseTranslator(ConverseDialect(eof_is_end=eof_is_end, strict=strict), provider=provider, choices=choices, raw=raw)
+            else:
+                self._inner = PlainInvokeTranslator(dialect=self._dialect, provider=provider, choices=choices, raw=raw)
+        return self._inner

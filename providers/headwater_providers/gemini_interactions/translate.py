@@ -1,0 +1,171 @@
+"""From the events of Google's Interactions API to ours: steps that start, grow and stop, then the interaction's own end."""
+
+from __future__ import annotations
+
+from msgspec import Raw
+
+from headwater_codecs.framing import snippet
+from headwater_codecs.neutral import Citation, FinishReason, Usage, error_info
+from headwater_codecs.sse import Frame
+from headwater_codecs.tolerant_json import clean, encode_json
+from headwater_providers.counts import read_count
+from headwater_providers.event_translator import EventTranslator, Json, list_of, object_of, text_of, word_of
+from headwater_providers.gemini_interactions.dialect import InteractionsDialect
+
+FINISH: dict[str, FinishReason] = {"completed": "stop", "incomplete": "length", "requires_action": "tool_calls"}
+_PROSE = frozenset({"model_output", "thought", "text"})
+
+
+class InteractionsTranslator(EventTranslator):
+    """Frames of one interaction to events."""
+
+    protocol = "gemini-interactions"
+
+    def __init__(self, dialect: InteractionsDialect | None = None, *, provider: str | None = None, choices: int = 1, raw: bool = False) -> None:
+        super().__init__(dialect or InteractionsDialect(), provider=provider, choices=choices, raw=raw)
+        self._kinds: dict[int, str] = {}  # step -> its type
+        self._opaque: dict[int, Json] = {}  # steps that are kept as they are
+        self._given: dict[int, str] = {}  # arguments that came with the start of a call
+        self._status: str | None = None
+
+    def _event(self, value: Json, frame: Frame) -> None:
+        kind = text_of(value.get("event_type")) or text_of(value.get("type")) or frame.event
+        if isinstance(usage := object_of(value.get("metadata")).get("usage"), dict):
+            self._count(usage)
+        index = _index(value)
+        if kind in ("step.start", "content.start"):
+            self._start(index, object_of(value.get("step") or value.get("content")))
+        elif kind in ("step.delta", "content.delta"):
+            self._delta(index, object_of(value.get("delta")))
+        elif kind in ("step.stop", "content.stop"):
+            self._stop(index)
+        elif kind.startswith("interaction."):
+            self._life(kind, value)
+        elif kind == "error" or value.get("error"):
+            self._in_band(value.get("error") or value)
+        elif isinstance(value.get("status"), str) and ("steps" in value or "outputs" in value):
+            self._whole(value)
+        elif not frame.terminated and not self._writer.started:
+            self._fail(error_info("malformed", f"the body is no interaction: {snippet(frame.data)}", phase="stream"))
+
+    def _life(self, kind: str, value: Json) -> None:
+        interaction = object_of(value.get("interaction")) or value
+        self._writer.response_id = self._writer.response_id or word_of(interaction.get("id")) or word_of(value.get("interaction_id"))
+        self._writer.model = self._writer.model or word_of(interaction.get("model"))
+        if usage := object_of(interaction.get("usage")):
+            self._count(usage)
+        status = word_of(interaction.get("status")) or kind.removeprefix("interaction.")
+        if status in ("failed", "cancelled") or kind in ("interaction.failed", "interaction.cancelled"):
+            if error := object_of(interaction.get("error")):
+                self._in_band(error)
+            else:
+                self._fail(error_info("server" if status == "failed" else "aborted", f"the interaction ended as {status}", phase="stream"), status)
+        elif kind in ("interaction.completed", "interaction.complete", "interaction.incomplete", "interaction.requires_action"):
+            self._status = status
+            self._end()
+
+    def _start(self, index: int, step: Json) -> None:
+        kind = text_of(step.get("type"))
+        self._kinds[index] = kind
+        self.progress += 1
+        if kind == "function_call":
+            block = self._blocks.open_call(index, word_of(step.get("name")) or "", word_of(step.get("id")))
+            block.signature = word_of(step.get("signature"))
+            if arguments := step.get("arguments"):
+                self._given[index] = arguments if isinstance(arguments, str) else encode_json(clean(arguments)).decode()
+        elif kind in _PROSE:
+            self._text(index, step)
+            for part in [*list_of(step.get("content")), *list_of(step.get("summary"))]:
+                self._text(index, object_of(part))
+            self._sign(index, step)
+        else:
+            self._opaque[index] = dict(step)
+            self._blocks.open_opaque(index, kind or "unknown", item_id=word_of(step.get("id")))
+
+    def _delta(self, index: int, delta: Json) -> None:
+        kind = text_of(delta.get("type"))
+        if index in self._opaque:
+            self._opaque[index].update({name: value for name, value in delta.items() if name != "type"})
+            self.progress += 1
+        elif kind == "arguments_delta" or "arguments" in delta:
+            self._arguments(index, delta.get("arguments"))
+        elif kind in ("thought_summary", "thought", "text", "model_output", ""):
+            self._text(index, object_of(delta.get("content")) or delta)
+            self._cite(index, delta)
+        elif kind == "text_annotation":
+            self._cite(index, delta)
+        elif kind != "thought_signature":
+            key = (index, kind)
+            self._blocks.open_opaque(key, kind).raw = encode_json(clean(delta))
+            self._blocks.close(key)
+        self._sign(index, delta)
+
+    def _text(self, index: int, part: Json) -> None:
+        if text := text_of(part.get("text")) or text_of(part.get("thought")):
+            self._blocks.write(index, "reasoning" if self._kinds.get(index) == "thought" else "text", text)
+
+    def _sign(self, index: int, part: Json) -> None:
+        if signature := word_of(part.get("signature")):
+            self.progress += 1
+            block = self._blocks.get(index) or self._blocks.open(index, "reasoning" if self._kinds.get(index) == "thought" else "text")
+            block.signature = signature
+
+    def _arguments(self, index: int, arguments: object) -> None:
+        block = self._blocks.get(index)
+        if block is None or block.kind != "tool_call":
+            self.note("odd_delta", "arguments came for no function call; they were left out")
+            return
+        self._given.pop(index, None)
+        self._blocks.add_arguments(index, arguments if isinstance(arguments, str) else encode_json(clean(arguments or {})).decode())
+
+    def _cite(self, index: int, delta: Json) -> None:
+        for note in list_of(delta.get("annotations")):
+            cited = object_of(clean(note))
+            block = self._blocks.get(index) or self._blocks.open(index, "text")
+            url = word_of(cited.get("url")) or word_of(cited.get("source"))
+            kind = word_of(cited.get("type")) or "annotation"
+            self._writer.content(Citation(block.index, 0, kind, url, word_of(cited.get("title")), None, Raw(encode_json(cited))))
+
+    def _stop(self, index: int, complete: bool = True) -> None:
+        block = self._blocks.get(index)
+        if block is None:
+            return
+        if (given := self._given.pop(index, None)) is not None:
+            self._blocks.add_arguments(index, given)
+        if (step := self._opaque.pop(index, None)) is not None:
+            block.raw = encode_json(clean(step))
+        self._blocks.close(index, complete)
+
+    def _whole(self, value: Json) -> None:
+        """An interaction that was not streamed."""
+        for index, step in enumerate(list_of(value.get("steps") or value.get("outputs"))):
+            self._start(index, object_of(step))
+            self._stop(index)
+        self._life(f"interaction.{value['status']}", value)
+        if not self._writer.done:
+            self._fail(error_info("truncated", f"the interaction is still {value['status']}", phase="stream"))
+
+    def _count(self, usage: Json) -> None:
+        written, thoughts = read_count(usage.get("total_output_tokens")), read_count(usage.get("total_thought_tokens"))
+        kept = clean(usage)
+        assert isinstance(kept, dict)
+        total = None if written is None else written + (thoughts or 0)
+        read, cached = read_count(usage.get("total_input_tokens")), read_count(usage.get("total_cached_tokens"))
+        self._writer.count(Usage(read, total, cached, None, thoughts, kept))
+
+    def _ended_well(self) -> bool:
+        return False
+
+    def _missing(self) -> str:
+        return "the end of the interaction"
+
+    def _end(self) -> None:
+        for index in [*self._opaque, *self._given]:
+            self._stop(index)
+        raw = self._status
+        self._finish_with("unknown" if raw is None else FINISH.get(raw, "unknown"), raw, cut=raw == "incomplete")
+
+
+def _index(value: Json) -> int:
+    index = value.get("index")
+    return index if isinstance(index, int) and not isinstance(index, bool) else 0

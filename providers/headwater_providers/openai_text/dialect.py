@@ -1,0 +1,23 @@
+"""What differs between the servers of openai-text, as flags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from headwater_providers.flags import Dialect, read_flags
+
+
+class TextDialect(Dialect, frozen=True, omit_defaults=True, kw_only=True, forbid_unknown_fields=True):
+    """The flags of this protocol alone. The defaults are the vendor's own."""
+
+    path: str = "/completions"
+    auth: Literal["bearer", "api-key", "none"] = "bearer"
+
+
+DEFAULT = TextDialect()
+
+
+def text_dialect(overrides: Mapping[str, object], base: object = None) -> TextDialect:
+    """`base` (the defaults if None) with some flags replaced. Raises ConfigurationError for an unknown flag or a wrong type."""
+    return read_flags("openai-text", DEFAULT, overrides, base)
