@@ -24,6 +24,22 @@ def key_text(api_key: Secret) -> str:
     return key
 
 
+_AUTH_HEADERS = {"api-key": "api-key", "x-api-key": "x-api-key", "x-goog-api-key": "x-goog-api-key"}
+
+
+def authorization(api_key: Secret, auth: str, is_token: bool) -> dict[str, str]:
+    """The header that carries the key: `auth` names it, or is `bearer`, `none`, `sigv4` (signed later), or `...-or-token`.
+
+    `is_token`: the key came from a callable, as access tokens do; where the server takes both, it is a bearer token.
+    """
+    if auth in ("none", "sigv4"):
+        return {}
+    if auth.endswith("-or-token"):
+        auth = "bearer" if is_token else auth.removesuffix("-or-token")
+    name = _AUTH_HEADERS.get(auth)
+    return {"authorization": f"Bearer {key_text(api_key)}"} if name is None else {name: key_text(api_key)}
+
+
 def add_headers(headers: dict[str, str], more: Mapping[str, str]) -> None:
     """Put headers over those that are there. Raises ConfigurationError for what no header can be; its value is not shown, it may be a key."""
     for name, value in more.items():

@@ -7,7 +7,7 @@ import pytest
 import headwater
 from helpers import Fixture, every_split, fixtures, plain_events
 
-LONG = 2000  # bytes; longer bodies are not cut in two at every place
+LONG = 700  # bytes; longer bodies are not cut in two at every place
 FIXTURES = fixtures("anthropic-messages")
 
 

@@ -118,6 +118,12 @@ CASES: dict[str, dict[str, Any]] = {
 # What each protocol has no words for.
 CANNOT: dict[str, set[str]] = {
     "openai-chat": {"top k", "budget", "summary"},
+    "openai-responses": {"recording", "top k", "one stop", "stops", "seed", "penalties", "several answers", "logit bias", "budget"},
+    "gemini": {"custom tool", "no parallel calls", "logit bias", "service tier", "verbosity", "user", "store", "cache key"},
+    "bedrock-converse": {
+        *("image as address", "recording", "custom tool", "no parallel calls", "seed", "penalties", "several answers", "log probabilities"),
+        *("logit bias", "JSON", "summary", "verbosity", "user", "store", "cache key"),
+    },
 }
 PROTOCOLS = [protocol for protocol in MODELS if protocol in CANNOT]
 

@@ -15,7 +15,7 @@ class GeminiDialect(Dialect, frozen=True, omit_defaults=True, kw_only=True, forb
 
     path: str = "/models/{model}:streamGenerateContent"
     query: Mapping[str, str] = field(default_factory=lambda: {"alt": "sse"})
-    auth: Literal["x-goog-api-key", "bearer", "key-or-token", "none"] = "x-goog-api-key"  # key-or-token: a token is a bearer token
+    auth: Literal["x-goog-api-key", "bearer", "x-goog-api-key-or-token", "none"] = "x-goog-api-key"  # ...-or-token: a token is a bearer token
     thinking_levels: bool = False  # an effort is a level (Gemini 3); else it becomes a budget
 
 

@@ -8,7 +8,7 @@ from headwater_codecs.framing import Format
 from headwater_codecs.neutral import ErrorInfo, Request, Secret
 from headwater_providers.adapter import HttpRequest, Support, Target, Translator
 from headwater_providers.errors import read_error
-from headwater_providers.http import JSON_HEADERS, add_headers, join_url, key_text
+from headwater_providers.http import JSON_HEADERS, add_headers, authorization, join_url
 from headwater_providers.openai_chat.dialect import ChatDialect, chat_dialect
 from headwater_providers.openai_chat.request import build_body
 from headwater_providers.openai_chat.support import SUPPORTS
@@ -27,7 +27,7 @@ class OpenAIChatAdapter:
         dialect = chat_dialect({}, target.dialect)
         headers = dict(JSON_HEADERS)
         if api_key is not None:
-            headers.update(_authorization(api_key, dialect, callable(target.api_key)))
+            headers.update(authorization(api_key, dialect.auth, callable(target.api_key)))
         add_headers(headers, target.headers)
         add_headers(headers, request.extra_headers)
         url = join_url(target.base_url, dialect.path, target.model if "{model}" in dialect.path else "", tuple(dialect.query.items()))
@@ -44,13 +44,3 @@ class OpenAIChatAdapter:
     def read_error(self, status: int, headers: Mapping[str, str], body: bytes) -> ErrorInfo:
         """What an answer other than 2xx says, as the provider means it; `body` may be cut."""
         return read_error(status, headers, body)
-
-
-def _authorization(api_key: Secret, dialect: ChatDialect, is_token: bool) -> dict[str, str]:
-    """The header that carries the key. `is_token`: it came from a callable, as access tokens do."""
-    if dialect.auth == "none":
-        return {}
-    key = key_text(api_key)
-    if dialect.auth == "api-key" or (dialect.auth == "api-key-or-token" and not is_token):
-        return {"api-key": key}
-    return {"authorization": f"Bearer {key}"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headwater_providers.anthropic_messages.endpoints import messages_at
 from headwater_providers.vendors import ProviderSpec
 
 _SAMPLER = {"supports_top_k": True}  # parameters that OpenAI does not have
@@ -15,6 +16,7 @@ OWN_SERVERS: tuple[ProviderSpec, ...] = (
         env_keys=("VLLM_API_KEY",),
         needs_key=False,
         dialect={**_SAMPLER, "supports_video": True, "reasoning_field": "reasoning", "effort_map": {"off": "none"}},
+        also=messages_at(),
     ),
     ProviderSpec(
         id="sglang",
@@ -34,6 +36,7 @@ OWN_SERVERS: tuple[ProviderSpec, ...] = (
         needs_key=False,
         aliases=("llama.cpp", "llama-cpp"),
         dialect=_SAMPLER,
+        also=messages_at(),
     ),
     ProviderSpec(
         id="lmstudio",
@@ -44,6 +47,7 @@ OWN_SERVERS: tuple[ProviderSpec, ...] = (
         needs_key=False,
         aliases=("lm-studio",),
         dialect=_SAMPLER,
+        also=messages_at(),
     ),
     ProviderSpec(
         id="ollama",
@@ -53,6 +57,7 @@ OWN_SERVERS: tuple[ProviderSpec, ...] = (
         env_keys=("OLLAMA_API_KEY",),
         needs_key=False,
         dialect={"reasoning_field": "reasoning", "effort_map": {"off": "none"}, "unsupported": ("logit_bias", "n")},
+        also=messages_at(),
     ),
     ProviderSpec(
         id="local",

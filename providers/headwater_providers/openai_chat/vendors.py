@@ -7,6 +7,7 @@ so that the error for such a name can say which they are.
 
 from __future__ import annotations
 
+from headwater_providers.anthropic_messages.endpoints import messages_at
 from headwater_providers.openai_chat.further_vendors import FURTHER_VENDORS
 from headwater_providers.openai_chat.own_servers import OWN_SERVERS
 from headwater_providers.vendors import ProviderSpec
@@ -101,6 +102,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
             "unsupported": ("n", "logit_bias"),
         },
         model_dialect=((r"^deepseek-(reasoner|r\d)", {"reasoning_model": True}),),
+        also=messages_at("https://api.deepseek.com/anthropic", auth="x-api-key"),
     ),
     ProviderSpec(
         id="mistral",
@@ -155,6 +157,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
             "supports_file_urls": True,
             "supports_video": True,
         },
+        also=messages_at("https://openrouter.ai/api", compatible=False),
     ),
     ProviderSpec(
         id="xai",
@@ -213,6 +216,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
         models=(r"^(kimi|moonshot)-",),
         dialect=_MOONSHOT,
         model_dialect=_MOONSHOT_MODELS,
+        also=messages_at("https://api.moonshot.ai/anthropic"),
     ),
     ProviderSpec(
         id="moonshot-cn",
@@ -239,6 +243,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
             "rename": {"user": "user_id"},
             "unsupported": ("n", "logprobs", "top_logprobs", "logit_bias"),
         },
+        also=messages_at("https://api.z.ai/api/anthropic"),
     ),
     ProviderSpec(
         id="zai-coding-cn",
@@ -272,6 +277,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
         hosts=("api.minimax.io", "api.minimaxi.com"),
         models=(r"^MiniMax-",),
         dialect=_MINIMAX,
+        also=messages_at("https://api.minimax.io/anthropic"),
     ),
     ProviderSpec(
         id="minimax-cn",

@@ -1,0 +1,105 @@
+"""Reading the messages of a request: what every builder needs to know of a conversation before it writes its own form of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headwater_codecs.neutral.errors import ConfigurationError
+from headwater_codecs.neutral.request import FilePart, ImagePart, Message, Part, TextPart, ToolCallPart, ToolResultPart
+
+ROLES = ("system", "developer", "user", "assistant", "tool")
+
+
+def split_system(messages: Sequence[Message]) -> tuple[str, list[tuple[int, Message]]]:
+    """The text of the system messages at the start, and the other messages with their numbers. Raises ConfigurationError for an unknown role."""
+    texts: list[str] = []
+    rest: list[tuple[int, Message]] = []
+    for index, message in enumerate(messages):
+        if message.role not in ROLES:
+            raise ConfigurationError(f"messages[{index}]: unknown role {message.role!r}")
+        if message.role in ("system", "developer") and not rest:
+            if text := only_text(message, f"messages[{index}]"):
+                texts.append(text)
+        else:
+            rest.append((index, message))
+    return "\n\n".join(texts), rest
+
+
+def only_text(message: Message, where: str) -> str:
+    """The content of a message that may hold text only."""
+    for part in message.parts:
+        if not isinstance(part, TextPart):
+            raise ConfigurationError(f"{where}: a {message.role} message holds text only, not {type(part).__name__}")
+    return "".join([part.text for part in message.parts if isinstance(part, TextPart)])
+
+
+def no_such_part(part: Part, where: str, protocol: str) -> ConfigurationError:
+    """The error for a part that has no place where it stands."""
+    return ConfigurationError(f"{where}: {protocol} has no place for {type(part).__name__} in this message")
+
+
+def check_call(part: ToolCallPart, where: str) -> None:
+    """Raise ConfigurationError for a call that cannot be sent: an empty id or name."""
+    if not part.id.strip():
+        raise ConfigurationError(f"{where}: the call of tool {part.name!r} has an empty id")
+    if not part.name.strip():
+        raise ConfigurationError(f"{where}: the tool call {part.id} has no name")
+
+
+def check_result(part: Part, where: str) -> ToolResultPart:
+    """The part of a tool message. Raises ConfigurationError for any other kind, and for an empty id."""
+    if not isinstance(part, ToolResultPart):
+        raise ConfigurationError(f"{where}: a tool message holds ToolResultPart only, not {type(part).__name__}: use tool_result(id, text)")
+    if not part.id.strip():
+        raise ConfigurationError(f"{where}: a tool result has an empty id")
+    return part
+
+
+def result_parts(part: ToolResultPart) -> tuple[TextPart | ImagePart | FilePart, ...]:
+    """What a tool answered, as parts."""
+    return ((TextPart(part.content),) if part.content else ()) if isinstance(part.content, str) else part.content
+
+
+def result_text(part: ToolResultPart, where: str, protocol: str) -> str:
+    """What a tool answered, where only text can be sent."""
+    for piece in result_parts(part):
+        if not isinstance(piece, TextPart):
+            raise ConfigurationError(f"{where}: {protocol} takes text only in a tool result, not {type(piece).__name__}")
+    return "\n".join([piece.text for piece in result_parts(part) if isinstance(piece, TextPart)])
+
+
+def media_type(part: ImagePart | FilePart, where: str) -> str:
+    """The media type of what is sent as data. Raises ConfigurationError where it is not given."""
+    if not part.media_type:
+        raise ConfigurationError(f"{where}: {type(part).__name__}(data=...) needs its media_type")
+    return part.media_type
+
+
+def data_url(part: ImagePart | FilePart, where: str) -> str:
+    """The address of the part, or its data as one."""
+    if part.data is not None:
+        return f"data:{media_type(part, where)};base64,{part.data}"
+    if part.url is None:
+        raise ConfigurationError(f"{where}: {type(part).__name__} has neither url nor data")
+    return part.url
+
+
+def arguments_object(part: ToolCallPart, where: str) -> dict[str, object]:
+    """A call's arguments as an object. Raises ConfigurationError for what is none."""
+    from msgspec import DecodeError
+    from msgspec.json import decode
+
+    text = part.arguments.strip() or "{}"
+    try:
+        value = decode(text.encode("utf-8", "replace"))
+    except (DecodeError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise ConfigurationError(f"{where}: the arguments of call {part.id} ({part.name}) are not a JSON object, which this protocol demands")
+    return value
+
+
+def refuse_nothing(written: Sequence[object]) -> None:
+    """Raise ConfigurationError where no message is left to be sent."""
+    if not written:
+        raise ConfigurationError("Request.messages: there is nothing to send, every message is empty")
