@@ -1,27 +1,36 @@
-"""The ollama-chat adapter."""
+"""The ollama-chat adapter: request builder, translator and support table of one protocol, put together."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from headwater_codecs.framing import Format
-from headwater_codecs.neutral import ErrorInfo, Request, Secret
-from headwater_providers.adapter import HttpRequest, Support, Target, Translator
-from headwater_providers.errors import read_error
+from headwater_codecs.neutral import Request
+from headwater_providers.adapter import Support, Target, Translator
+from headwater_providers.body import Json
+from headwater_providers.flags import Dialect
+from headwater_providers.json_adapter import JsonAdapter
 from headwater_providers.ollama_chat.dialect import OllamaDialect, ollama_dialect
+from headwater_providers.ollama_chat.request import build_fields
+from headwater_providers.ollama_chat.support import SUPPORTS
 from headwater_providers.ollama_chat.translate import OllamaTranslator
 
 
-class OllamaChatAdapter:
+class OllamaChatAdapter(JsonAdapter):
     """Speaks `POST .../api/chat`."""
 
     protocol = "ollama-chat"
     format: Format = "ndjson"
-    supports: Mapping[str, Support] = {}
+    supports: Mapping[str, Support] = SUPPORTS
 
-    def build(self, request: Request, target: Target, api_key: Secret | None) -> HttpRequest:
-        """The request as HTTP."""
-        raise NotImplementedError
+    def fields(self, request: Request, target: Target, dialect: Dialect) -> Json:
+        """The body's fields."""
+        assert isinstance(dialect, OllamaDialect)
+        return build_fields(request, target, dialect)
+
+    def flags(self, dialect: object) -> OllamaDialect:
+        """The dialect, the default one for None."""
+        return ollama_dialect({}, dialect)
 
     def translator(self, dialect: object = None, *, provider: str | None = None, choices: int = 1, raw: bool = False) -> Translator:
         """A fresh translator for one response."""
@@ -30,7 +39,3 @@ class OllamaChatAdapter:
     def dialect(self, overrides: Mapping[str, object], base: object = None) -> OllamaDialect:
         """`base` with some flags replaced. Raises ConfigurationError for an unknown flag or a wrong type."""
         return ollama_dialect(overrides, base)
-
-    def read_error(self, status: int, headers: Mapping[str, str], body: bytes) -> ErrorInfo:
-        """What an answer other than 2xx says, as the provider means it; `body` may be cut."""
-        return read_error(status, headers, body)

@@ -13,6 +13,7 @@ class OllamaDialect(Dialect, frozen=True, omit_defaults=True, kw_only=True, forb
 
     path: str = "/api/chat"
     auth: Literal["bearer", "none"] = "bearer"
+    think_levels: bool = False  # the model takes a level of thinking (gpt-oss), not only on and off
 
 
 DEFAULT = OllamaDialect()
