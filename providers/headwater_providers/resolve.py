@@ -175,7 +175,7 @@ class Registries:
             close = self.providers.suggestion(provider)
             raise ConfigurationError(f"unknown provider {provider!r}{close}: give its address with Model(base_url=...), or register it")
         endpoint = spec.endpoint(protocol) if spec is not None else None
-        base_path = spec.base_path if spec is not None else ""
+        base_path = endpoint.base_path or "" if endpoint is not None else ""
         base_url = given if given is not None else endpoint.base_url if endpoint is not None else None
         if base_url is not None:
             base_url = _address(base_url, base_path)

@@ -22,9 +22,10 @@ from headwater_providers.plugins import suggestion
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """A further protocol of a vendor: what differs from its first one. A base URL of None is the vendor's own."""
+    """A further protocol of a vendor: what differs from its first one. A base URL or path of None is the vendor's own."""
 
     base_url: str | None = None
+    base_path: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     dialect: Mapping[str, object] = field(default_factory=dict)
 
@@ -73,11 +74,10 @@ class ProviderSpec(Struct, frozen=True, kw_only=True):
     def endpoint(self, protocol: str) -> Endpoint:
         """Address, headers and flags for one protocol that this vendor speaks; another one shares its address only."""
         if protocol == self.protocol:
-            return Endpoint(base_url=self.base_url, headers=self.headers, dialect=self.dialect)
-        also = self.also.get(protocol)
-        if also is None:
-            return Endpoint(base_url=self.base_url)
-        return also if also.base_url is not None else replace(also, base_url=self.base_url)
+            return Endpoint(base_url=self.base_url, base_path=self.base_path, headers=self.headers, dialect=self.dialect)
+        also = self.also.get(protocol) or Endpoint()
+        base_url = also.base_url if also.base_url is not None else self.base_url
+        return replace(also, base_url=base_url, base_path=also.base_path if also.base_path is not None else self.base_path)
 
     def flags(self, protocol: str, model: str) -> dict[str, object]:
         """The dialect flags for one model."""

@@ -316,7 +316,7 @@ def test_another_protocol_of_a_vendor() -> None:
         model_dialect=(("^x", {"strict": True}),),
         also={"other": Endpoint(dialect={"a": 1}), "third": Endpoint(base_url="http://b")},
     )
-    assert spec.endpoint("openai-chat") == Endpoint(base_url="http://a/v1", dialect={"think_tags": True})
+    assert spec.endpoint("openai-chat") == Endpoint(base_url="http://a/v1", base_path="", dialect={"think_tags": True})
     assert spec.endpoint("other") == Endpoint(base_url="http://a/v1", dialect={"a": 1})
     assert spec.endpoint("third") == Endpoint(base_url="http://b")
     assert spec.endpoint("unheard-of") == Endpoint(base_url="http://a/v1")

@@ -97,11 +97,11 @@ class InvokeTranslator:
         return self._reader({}).fail(error)
 
     def _unpacked(self, frame: Frame) -> bytes | None:
-        """The event in a chunk; a body that is no stream of chunks is taken as it is."""
+        """The event in a chunk; one that is not packed, and a body that is no stream of chunks, are taken as they are."""
         try:
             packed = _decode_chunk(frame.data).bytes
         except (ValueError, RecursionError):
-            return frame.data if not frame.terminated else None
+            return frame.data
         try:
             return base64.b64decode(packed, validate=True)
         except (binascii.Error, ValueError):

@@ -52,9 +52,7 @@ def build_fields(request: Request, target: Target, dialect: CohereDialect) -> Js
             body["strict_tools"] = True
     if request.tool_choice is not None:
         if check_tool_choice(request.tool_choice, known) is not None:
-            raise ConfigurationError(
-                f"Request.tool_choice is {request.tool_choice!r}: {PROTOCOL} cannot ask for one tool: give auto, none or required"
-            )
+            raise ConfigurationError(f"Request.tool_choice is {request.tool_choice!r}: {PROTOCOL} cannot name a tool: give auto, none or required")
         if request.tool_choice != "auto":
             body["tool_choice"] = request.tool_choice.upper()
     if isinstance(wanted := request.response_format, JsonSchema):

@@ -6,6 +6,7 @@ from headwater_codecs.neutral import FinishReason
 
 FINISH: dict[str, FinishReason] = {
     "STOP": "stop",
+    "FUNCTION_CALL": "tool_calls",  # not Google's word; some servers use it
     "MAX_TOKENS": "length",
     "SAFETY": "content_filter",
     "RECITATION": "content_filter",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from headwater_providers.anthropic_messages.endpoints import messages_at
-from headwater_providers.vendors import ProviderSpec
+from headwater_providers.vendors import Endpoint, ProviderSpec
 
+_OPENAI = {"openai-responses": Endpoint(dialect={"store": None}), "openai-text": Endpoint()}  # beside chat, at the same address
 _SAMPLER = {"supports_top_k": True}  # parameters that OpenAI does not have
 
 OWN_SERVERS: tuple[ProviderSpec, ...] = (
@@ -16,7 +17,7 @@ OWN_SERVERS: tuple[ProviderSpec, ...] = (
         env_keys=("VLLM_API_KEY",),
         needs_key=False,
         dialect={**_SAMPLER, "supports_video": True, "reasoning_field": "reasoning", "effort_map": {"off": "none"}},
-        also=messages_at(),
+        also={**messages_at(), **_OPENAI},
     ),
     ProviderSpec(
         id="sglang",
@@ -36,7 +37,7 @@ OWN_SERVERS: tuple[ProviderSpec, ...] = (
         needs_key=False,
         aliases=("llama.cpp", "llama-cpp"),
         dialect=_SAMPLER,
-        also=messages_at(),
+        also={**messages_at(), **_OPENAI},
     ),
     ProviderSpec(
         id="lmstudio",
@@ -47,7 +48,7 @@ OWN_SERVERS: tuple[ProviderSpec, ...] = (
         needs_key=False,
         aliases=("lm-studio",),
         dialect=_SAMPLER,
-        also=messages_at(),
+        also={**messages_at(), **_OPENAI},
     ),
     ProviderSpec(
         id="ollama",
@@ -57,7 +58,7 @@ OWN_SERVERS: tuple[ProviderSpec, ...] = (
         env_keys=("OLLAMA_API_KEY",),
         needs_key=False,
         dialect={"reasoning_field": "reasoning", "effort_map": {"off": "none"}, "unsupported": ("logit_bias", "n")},
-        also=messages_at(),
+        also={**messages_at(), **_OPENAI, "ollama-chat": Endpoint(base_url="http://127.0.0.1:11434", base_path="")},
     ),
     ProviderSpec(
         id="local",

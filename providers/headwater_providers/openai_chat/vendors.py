@@ -10,7 +10,7 @@ from __future__ import annotations
 from headwater_providers.anthropic_messages.endpoints import messages_at
 from headwater_providers.openai_chat.further_vendors import FURTHER_VENDORS
 from headwater_providers.openai_chat.own_servers import OWN_SERVERS
-from headwater_providers.vendors import ProviderSpec
+from headwater_providers.vendors import Endpoint, ProviderSpec
 
 _OPENAI = {
     "max_tokens_field": "max_completion_tokens",
@@ -48,6 +48,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
         models=(r"^(gpt-\d|gpt-audio|chatgpt-|o[134](-|$)|ft:gpt-)",),
         dialect=_OPENAI,
         model_dialect=_OPENAI_MODELS,
+        also={"openai-responses": Endpoint(), "openai-text": Endpoint(), "openai-assistants": Endpoint()},
     ),
     ProviderSpec(
         id="azure",
@@ -59,6 +60,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
         aliases=("azure-openai",),
         dialect={**_OPENAI, "auth": "api-key-or-token"},
         model_dialect=_OPENAI_MODELS,
+        also={"openai-responses": Endpoint(dialect={"auth": "api-key-or-token"})},
     ),
     ProviderSpec(
         id="azure-deployment",
@@ -87,6 +89,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
             "unsupported": ("logprobs", "top_logprobs", "logit_bias", "n"),
         },
         model_dialect=((r"qwen", {"effort_map": {"off": "none", "minimal": None, "low": None, "medium": None, "high": "default"}}),),
+        also={"openai-responses": Endpoint(dialect={"store": None})},
     ),
     ProviderSpec(
         id="deepseek",
@@ -102,7 +105,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
             "unsupported": ("n", "logit_bias"),
         },
         model_dialect=((r"^deepseek-(reasoner|r\d)", {"reasoning_model": True}),),
-        also=messages_at("https://api.deepseek.com/anthropic", auth="x-api-key"),
+        also={**messages_at("https://api.deepseek.com/anthropic", auth="x-api-key"), "openai-text": Endpoint()},
     ),
     ProviderSpec(
         id="mistral",
@@ -132,6 +135,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
             "supports_top_k": True,
             "reasoning_field": "reasoning",
         },
+        also={"openai-text": Endpoint()},
     ),
     ProviderSpec(
         id="fireworks",
@@ -141,6 +145,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
         hosts=("api.fireworks.ai",),
         models=(r"^accounts/", _LLAMA, _GPT_OSS, _QWEN3),
         dialect={"supports_top_k": True, "effort_map": {"off": "none"}},
+        also={"openai-text": Endpoint()},
     ),
     ProviderSpec(
         id="openrouter",
@@ -157,7 +162,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
             "supports_file_urls": True,
             "supports_video": True,
         },
-        also=messages_at("https://openrouter.ai/api", compatible=False),
+        also={**messages_at("https://openrouter.ai/api", compatible=False), "openai-responses": Endpoint(dialect={"store": None})},
     ),
     ProviderSpec(
         id="xai",
@@ -168,6 +173,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
         models=(r"^grok-",),
         dialect={"max_tokens_field": "max_completion_tokens", "supports_reasoning_effort": False, "unsupported": ("logit_bias",)},
         model_dialect=((r"^grok-3-mini", {"supports_reasoning_effort": True, "effort_map": {"minimal": None, "medium": None}}),),
+        also={"openai-responses": Endpoint(dialect={"store": None})},
     ),
     ProviderSpec(
         id="cerebras",
