@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from headwater_codecs.neutral.errors import RETRYABLE, ErrorInfo, ErrorKind
 from headwater_providers.error_body import Said, body_of, read_said
 from headwater_providers.response_headers import request_id
@@ -33,6 +35,7 @@ _BY_STATUS: dict[int, ErrorKind] = {
 }
 # Whole words of `code` and `type`, in lower case without punctuation at the ends.
 _BY_WORD: dict[str, ErrorKind] = {
+    "accessdeniedexception": "permission",
     "account_deactivated": "permission",
     "api_key_invalid": "auth",
     "authentication_error": "auth",
@@ -48,11 +51,14 @@ _BY_WORD: dict[str, ErrorKind] = {
     "content_policy_violation": "invalid_request",
     "context_length_exceeded": "context_overflow",
     "context_window_exceeded": "context_overflow",
+    "deadline_exceeded": "server",
     "deploymentnotfound": "not_found",
     "engine_overloaded": "overloaded",
     "engine_overloaded_error": "overloaded",
     "exceed_context_size_error": "context_overflow",
     "exceeded_current_quota_error": "quota",
+    "expiredtokenexception": "auth",
+    "failed_precondition": "invalid_request",
     "forbidden": "permission",
     "insufficient_balance": "quota",
     "insufficient_credits": "quota",
@@ -61,19 +67,24 @@ _BY_WORD: dict[str, ErrorKind] = {
     "internal_error": "server",
     "internal_server_error": "server",
     "internalservererror": "server",
+    "internalserverexception": "server",
     "invalid_api_key": "auth",
-    "invalidapikey": "auth",  # DashScope
     "invalid_argument": "invalid_request",
     "invalid_authentication_error": "auth",
     "invalid_prompt": "invalid_request",
     "invalid_request": "invalid_request",
     "invalid_request_error": "invalid_request",
+    "invalidapikey": "auth",  # DashScope
     "json_validate_failed": "invalid_request",
     "model_context_window_exceeded": "context_overflow",
     "model_decommissioned": "not_found",
     "model_not_available": "not_found",
     "model_not_found": "not_found",
     "model_overloaded": "overloaded",
+    "modelerrorexception": "server",
+    "modelnotreadyexception": "overloaded",
+    "modelstreamerrorexception": "server",
+    "modeltimeoutexception": "server",
     "no_capacity": "overloaded",
     "not_found": "not_found",
     "not_found_error": "not_found",
@@ -94,21 +105,28 @@ _BY_WORD: dict[str, ErrorKind] = {
     "requests": "rate_limit",  # the kind of limit, in OpenAI's `type`
     "resource_exhausted": "rate_limit",
     "resource_not_found_error": "not_found",
+    "resourcenotfoundexception": "not_found",
     "responsibleaipolicyviolation": "invalid_request",
     "server_error": "server",
     "service_unavailable": "overloaded",
     "service_unavailable_error": "overloaded",
+    "servicequotaexceededexception": "quota",
+    "serviceunavailableexception": "overloaded",
     "slow_down": "rate_limit",
+    "throttlingexception": "rate_limit",
     "timeout": "server",
     "tokens": "rate_limit",
     "too_many_requests": "rate_limit",
     "tool_use_failed": "invalid_request",
+    "unauthenticated": "auth",
     "unauthorized": "auth",
     "unavailable": "overloaded",
     "unprocessable_entity": "invalid_request",
+    "unrecognizedclientexception": "auth",
     "unsupported_country_region_territory": "permission",
     "unsupported_value": "invalid_request",
     "upstream_error": "server",
+    "validationexception": "invalid_request",
 }
 # Parts of words, for the codes that nobody listed; the first that fits counts.
 _BY_PART: tuple[tuple[str, ErrorKind], ...] = (
@@ -171,6 +189,8 @@ def read_error(status: int, headers: Mapping[str, str], body: bytes) -> ErrorInf
     """What an HTTP answer other than 2xx says. Header names are lower case; the body may be cut, empty, or no JSON at all."""
     decoded = body_of(body)
     said = read_said(decoded) if decoded is not None else Said()
+    if said.code is None and said.type is None and (kind := headers.get("x-amzn-errortype")):  # Amazon's place for it
+        said = replace(said, type=kind.partition(":")[0])
     if not said.message:
         said = said.with_message(_describe(status, headers, body, said))
     # A status of the answer outranks one in its body, but a gateway's 500 around an upstream 4xx is a refusal all the same.

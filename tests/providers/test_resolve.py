@@ -317,9 +317,9 @@ def test_another_protocol_of_a_vendor() -> None:
         also={"other": Endpoint(dialect={"a": 1}), "third": Endpoint(base_url="http://b")},
     )
     assert spec.endpoint("openai-chat") == Endpoint(base_url="http://a/v1", base_path="", dialect={"think_tags": True})
-    assert spec.endpoint("other") == Endpoint(base_url="http://a/v1", dialect={"a": 1})
-    assert spec.endpoint("third") == Endpoint(base_url="http://b")
-    assert spec.endpoint("unheard-of") == Endpoint(base_url="http://a/v1")
+    assert spec.endpoint("other") == Endpoint(base_url="http://a/v1", base_path="", dialect={"a": 1})
+    assert spec.endpoint("third") == Endpoint(base_url="http://b", base_path="")
+    assert spec.endpoint("unheard-of") == Endpoint(base_url="http://a/v1", base_path="")
     assert (spec.flags("openai-chat", "x1"), spec.flags("other", "x1")) == ({"think_tags": True, "strict": True}, {"a": 1})
 
 
