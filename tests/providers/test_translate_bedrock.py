@@ -1,0 +1,187 @@
+"""bedrock-converse and bedrock-invoke: literal streams, and what they tell."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+
+from told import messages, told
+
+AWS = "application/vnd.amazon.eventstream"
+START = ("messageStart", {"role": "assistant"})
+USAGE = {"inputTokens": 4, "outputTokens": 2, "totalTokens": 16, "cacheReadInputTokens": 10, "cacheWriteInputTokens": 0}
+COUNTS = (14, 2, 10, 0, None)
+
+
+def delta(index: int, **delta: object) -> tuple[str, object]:
+    """A piece of a block."""
+    return ("contentBlockDelta", {"contentBlockIndex": index, "delta": delta})
+
+
+def tool(index: int, id: str, name: str) -> tuple[str, object]:
+    """A tool call opens."""
+    return ("contentBlockStart", {"contentBlockIndex": index, "start": {"toolUse": {"toolUseId": id, "name": name}}})
+
+
+def stop(index: int) -> tuple[str, object]:
+    """A block ends."""
+    return ("contentBlockStop", {"contentBlockIndex": index})
+
+
+def end(reason: str) -> list[tuple[str, object]]:
+    """The end of the message, and the usage behind it."""
+    return [("messageStop", {"stopReason": reason}), ("metadata", {"usage": USAGE, "metrics": {"latencyMs": 1}})]
+
+
+CONVERSE: dict[str, tuple[list[tuple[str, object]], list[object]]] = {
+    "text": ([START, delta(0, text="Hel"), delta(0, text="lo"), stop(0), *end("end_turn")], [("text", "Hello"), ("stop", "end_turn"), COUNTS]),
+    "reasoning": (
+        [
+            START,
+            delta(0, reasoningContent={"text": "plan"}),
+            delta(0, reasoningContent={"signature": "SI"}),
+            delta(0, reasoningContent={"signature": "G"}),
+            stop(0),
+            delta(1, reasoningContent={"redactedContent": "RU5D"}),
+            stop(1),
+            delta(2, text="Hi"),
+            *end("end_turn"),
+        ],
+        [("reasoning", "plan", "SIG"), ("reasoning", "", "redacted", "RU5D"), ("text", "Hi"), ("stop", "end_turn"), COUNTS],
+    ),
+    "calls": (
+        [
+            START,
+            tool(0, "t1", "f"),
+            delta(0, toolUse={"input": '{"a"'}),
+            delta(0, toolUse={"input": ":1}"}),
+            stop(0),
+            tool(1, "t2", "now"),
+            stop(1),
+            *end("tool_use"),
+        ],
+        [("call", "t1", "f", '{"a":1}'), ("call", "t2", "now", "{}"), ("tool_calls", "tool_use"), COUNTS],
+    ),
+    "a cut call": (
+        [START, tool(0, "t1", "f"), delta(0, toolUse={"input": '{"a'}), *end("max_tokens")],
+        [("call", "t1", "f", '{"a', "cut"), ("length", "max_tokens"), COUNTS],
+    ),
+    "a guardrail": ([START, delta(0, text="No"), *end("guardrail_intervened")], [("text", "No"), ("content_filter", "guardrail_intervened"), COUNTS]),
+    "a reason that nobody knows": ([START, delta(0, text="a"), *end("sparkle")], [("text", "a"), ("unknown", "sparkle"), COUNTS]),
+    "a tool of the provider's": (
+        [
+            START,
+            ("contentBlockStart", {"contentBlockIndex": 0, "start": {"toolUse": {"toolUseId": "t", "name": "search", "type": "server_tool_use"}}}),
+            delta(0, toolUse={"input": '{"q":1}'}),
+            stop(0),
+            *end("end_turn"),
+        ],
+        [
+            ("opaque", "toolUse", '{"toolUse":{"toolUseId":"t","name":"search","type":"server_tool_use","input":{"q":1}}}'),
+            ("stop", "end_turn"),
+            COUNTS,
+        ],
+    ),
+    "an exception": ([START, delta(0, text="par"), ("throttlingException", {"message": "slow down"})], [("text", "par"), ("rate_limit", None)]),
+    "an exception in an event": (
+        [START, delta(0, text="par"), ("chunk", {"internalServerException": {"message": "broke"}})],
+        [("text", "par"), ("server", None)],
+    ),
+    "no messageStop": ([START, delta(0, text="par"), stop(0)], [("text", "par"), ("truncated", None)]),
+    "an event that nobody knows": (
+        [("initial-response", {}), START, delta(0, text="a"), ("sparkle", {}), *end("end_turn")],
+        [("text", "a"), ("stop", "end_turn"), COUNTS],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CONVERSE)
+def test_converse(name: str) -> None:
+    """The stream tells this, wherever it is cut."""
+    events, expected = CONVERSE[name]
+    assert told("bedrock-converse", messages(*events), AWS) == expected
+
+
+def test_cut_in_a_message() -> None:
+    """Bytes that end inside a message are truncated; with the end of the answer seen it is whole all the same."""
+    data = messages(START, delta(0, text="par"))
+    assert told("bedrock-converse", data[:-3], AWS) == [("truncated", None)]
+    assert told("bedrock-converse", messages(START, delta(0, text="a"), ("messageStop", {"stopReason": "end_turn"})) + data[:9], AWS) == [
+        ("text", "a"),
+        ("stop", "end_turn"),
+    ]
+
+
+def test_a_flipped_byte() -> None:
+    """A wrong checksum is malformed, behind what came before it."""
+    first, second = messages(START, delta(0, text="a")), bytearray(messages(delta(0, text="b")))
+    second[-6] ^= 1
+    assert told("bedrock-converse", first + bytes(second), AWS) == [("text", "a"), ("malformed", None)]
+
+
+def chunks(*events: object) -> bytes:
+    """Events of a model's own protocol, packed."""
+    return messages(*[("chunk", {"bytes": base64.b64encode(json.dumps(event).encode()).decode(), "p": "abc"}) for event in events])
+
+
+METRICS = {"amazon-bedrock-invocationMetrics": {"inputTokenCount": 7, "outputTokenCount": 3}}
+INVOKE: dict[str, tuple[bytes, list[object]]] = {
+    "anthropic": (
+        chunks(
+            {"type": "message_start", "message": {"id": "m", "model": "c", "content": [], "usage": {"input_tokens": 7, "output_tokens": 1}}},
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}},
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 3}},
+            {"type": "message_stop", **METRICS},
+        ),
+        [("text", "Hi"), ("stop", "end_turn"), (7, 3, None, None, None)],
+    ),
+    "nova": (
+        chunks(
+            {"messageStart": {"role": "assistant"}},
+            {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Hi"}}},
+            {"messageStop": {"stopReason": "end_turn"}},
+            {"metadata": {"usage": {"inputTokens": 7, "outputTokens": 3}}},
+        ),
+        [("text", "Hi"), ("stop", "end_turn"), (7, 3, None, None, None)],
+    ),
+    "titan": (
+        chunks({"outputText": "H", "index": 0, "completionReason": None}, {"outputText": "i", "completionReason": "FINISH", **METRICS}),
+        [("text", "Hi"), ("stop", "FINISH"), (7, 3, None, None, None)],
+    ),
+    "llama": (
+        chunks(
+            {"generation": "H", "prompt_token_count": 7, "stop_reason": None},
+            {"generation": "i", "generation_token_count": 3, "stop_reason": "length"},
+        ),
+        [("text", "Hi"), ("length", "length"), (7, 3, None, None, None)],
+    ),
+    "mistral": (
+        chunks({"outputs": [{"text": "Hi", "stop_reason": None}]}, {"outputs": [{"text": "", "stop_reason": "stop"}]}),
+        [("text", "Hi"), ("stop", "stop")],
+    ),
+    "mistral, chat": (
+        chunks(
+            {"choices": [{"message": {"content": "Hi"}, "stop_reason": None}]},
+            {"choices": [{"message": {"content": ""}, "stop_reason": "stop"}], **METRICS},
+        ),
+        [("text", "Hi"), ("stop", "stop"), (7, 3, None, None, None)],
+    ),
+    "cut": (chunks({"generation": "par", "stop_reason": None}), [("text", "par"), ("truncated", None)]),
+    "an exception": (
+        chunks({"generation": "par", "stop_reason": None}) + messages(("modelStreamErrorException", {"message": "broke"})),
+        [("text", "par"), ("server", None)],
+    ),
+    "an exception first": (messages(("throttlingException", {"message": "slow"})), [("rate_limit", None)]),
+    "no base64": (messages(("chunk", {"bytes": "%%%"})), [("malformed", None)]),
+}
+
+
+@pytest.mark.parametrize("name", INVOKE)
+def test_invoke(name: str) -> None:
+    """Each family's answer is read by its own rules."""
+    data, expected = INVOKE[name]
+    assert told("bedrock-invoke", data, AWS) == expected
