@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from headwater.credentials import reveal
+from headwater.credentials import automatic, reveal
 from headwater.launch import launch
 from headwater.transport import Transport
-from headwater_codecs.neutral import ErrorInfo, HeadwaterError, Request
+from headwater_codecs.neutral import ErrorInfo, HeadwaterError, Request, Secret
 from headwater_providers.adapter import Adapter, HttpRequest, Target, Translator
 
 OnRequest = Callable[[str, str, bytes], object]
@@ -33,6 +34,8 @@ class Plan:
         on_request: OnRequest | None = None,
         on_response: OnResponse | None = None,
     ) -> None:
+        if target.api_key is None and target.credential is not None:
+            target = replace(target, api_key=automatic(target.credential))
         self.adapter = adapter
         self.transport = transport
         self.target = target
@@ -63,11 +66,17 @@ class Plan:
         if self.target.launcher is not None:
             self.target = replace(self.target, base_url=await launch(self.target.launcher, self.target.model), launcher=None)
         if built is None:
-            built = self.adapter.build(self._request, self.target, await reveal(self.target.api_key))
+            built = await self._build()
         self._headers = built.headers
         if self._on_request is not None:
             _call(self._on_request, "on_request", built.method, built.url, built.body)
         return built
+
+    async def _build(self) -> HttpRequest:
+        key = await reveal(self.target.api_key)
+        if key is None or isinstance(key, Secret):
+            return self.adapter.build(self._request, self.target, key)
+        return key.sign(self.adapter.build(self._request, self.target, None), datetime.now(UTC))
 
     def answered(self, status: int, headers: Mapping[str, str]) -> None:
         """Tell the hook that an attempt was answered. Raises HeadwaterError when the hook fails."""

@@ -7,6 +7,7 @@ what the registries resolved), so an adapter never asks which vendor it talks to
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -32,7 +33,8 @@ class HttpRequest(Struct, frozen=True):
 class Target(Struct, frozen=True, kw_only=True):
     """Where a request goes: a model with everything looked up. `dialect` is the adapter's own struct of flags.
 
-    `launcher` names the engine's part that starts the server for this model; `base_url` is "" until it did.
+    `launcher` names the engine's part that starts the server for this model; `base_url` is "" until it did. `credential` names the engine's part
+    that gets a token where there is no key.
     """
 
     model: str
@@ -43,9 +45,17 @@ class Target(Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = {}
     dialect: object = None
     launcher: str | None = None
+    credential: str | None = None
 
     def __repr__(self) -> str:
         return f"Target({self.provider}/{self.model}, {self.protocol}, {self.base_url})"
+
+
+class Signer(Protocol):
+    """A credential that is no text for a header: it signs the finished request. What a token provider may return instead of a token."""
+
+    def sign(self, request: HttpRequest, now: datetime) -> HttpRequest:
+        """The request with its signature. Pure: the same request, credential and time give the same signature."""
 
 
 class Support(Struct, frozen=True):

@@ -9,6 +9,7 @@ until a registry changes, since this runs once per request.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from urllib.parse import urlsplit
@@ -26,6 +27,8 @@ from headwater_providers.vendors import ProviderOverride, ProviderRegistry, Prov
 
 CUSTOM = "custom"  # the provider of a model that is given by nothing but an address
 DEFAULT_PROTOCOL = "openai-chat"
+_VARIABLE = re.compile(r"\{([^{}]+)\}")
+_PART = re.compile(r"[A-Za-z0-9._:-]+")
 _REMEMBERED = 1024  # routes and names kept; more of them start anew
 
 
@@ -82,12 +85,15 @@ class Registries:
         if model.base_url is None and override.base_url is None and spec is not None and (found := first_set(spec.env_base_url, override, self.env)):
             base_url = _address(found[1], route.base_path)
             dialect = self._dialect(spec, route.protocol, route.model, base_url)
+        if base_url is None and spec is not None and spec.address is not None:
+            base_url = self._from_variables(spec.address, override)
         if base_url is None and (spec is None or spec.launcher is None):
             raise self._no_address(route)
         if model.dialect:
             dialect = self.adapters.get(route.protocol).dialect(model.dialect, dialect)
         key_found = find_key(model.api_key, spec, override, self.env)
-        if key_found is None and spec is not None and spec.needs_key:
+        credential = spec.credential if spec is not None and key_found is None else None
+        if key_found is None and credential is None and spec is not None and spec.needs_key:
             raise missing_key(spec, override)
         return Target(
             model=route.model,
@@ -98,6 +104,7 @@ class Registries:
             headers={**route.headers, **_lower(model.headers)} if model.headers else route.headers,
             dialect=dialect,
             launcher=spec.launcher if spec is not None and base_url is None else None,
+            credential=credential,
         )
 
     def adapter(self, protocol: str) -> Adapter:
@@ -190,6 +197,22 @@ class Registries:
             at = None  # a variant of a vendor, or a server of one's own: its flags are meant
         teller = at if at is not None and at.protocol == protocol else spec
         return self.adapters.get(protocol).dialect(teller.flags(protocol, model) if teller is not None else {})
+
+    def _from_variables(self, template: str, override: ProviderOverride) -> str:
+        """An address whose parts are variables: `{A|B:default}` is the first of A and B that is set. Raises ConfigurationError for none."""
+
+        def value(match: re.Match[str]) -> str:
+            listed, _, default = match[1].partition(":")
+            names = listed.replace("|", " or ")
+            found = first_set(tuple(listed.split("|")), override, self.env)
+            if found is None and not default:
+                raise ConfigurationError(f"the address is made of variables that are not set: set {names}, or pass Model(base_url=...)")
+            text = found[1] if found is not None else default
+            if not _PART.fullmatch(text):
+                raise ConfigurationError(f"the variable {names} holds what cannot be a part of an address")
+            return text
+
+        return _VARIABLE.sub(value, template)
 
     def _no_address(self, route: _Route) -> ConfigurationError:
         names = route.spec.env_base_url if route.spec is not None and not route.override.disable_env else ()

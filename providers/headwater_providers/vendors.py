@@ -36,6 +36,7 @@ class ProviderSpec(Struct, frozen=True, kw_only=True):
     `base_url` is everything before the protocol's own path; None where only the user knows it, or where the engine starts a server itself
     (`launcher` names the part of the engine that does). `base_path` is added to an address that has no path. `env_keys` and
     `env_base_url` are variable names, the first that is set counts. `models` are patterns of the names that this vendor is known to serve,
+    `credential` names the engine's part that gets a token where no key is found, `address` makes a base URL out of variables (`{A|B:default}`).
     `hosts` the host names (or their ends) that tell its address. `model_dialect` adds flags for the models that a pattern finds.
     """
 
@@ -55,6 +56,8 @@ class ProviderSpec(Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     also: Mapping[str, Endpoint] = field(default_factory=dict)
     launcher: str | None = None
+    credential: str | None = None
+    address: str | None = None
 
     def __post_init__(self) -> None:
         if not self.id or not self.id.strip():

@@ -9,7 +9,8 @@ VENDORS: tuple[ProviderSpec, ...] = (
         id="bedrock",
         name="Amazon Bedrock",
         protocol="bedrock-converse",
-        # https://bedrock-runtime.REGION.amazonaws.com
+        address="https://bedrock-runtime.{AWS_REGION|AWS_DEFAULT_REGION:us-east-1}.amazonaws.com",  # PI-BR-05
+        credential="aws",
         env_keys=("AWS_BEARER_TOKEN_BEDROCK",),
         env_base_url=("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "BEDROCK_BASE_URL"),
         hosts=("amazonaws.com",),

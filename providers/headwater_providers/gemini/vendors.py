@@ -23,7 +23,11 @@ VENDORS: tuple[ProviderSpec, ...] = (
         id="vertex",
         name="Vertex AI",
         protocol="gemini",
-        # https://REGION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/REGION/publishers/google
+        address=(
+            "https://{GOOGLE_CLOUD_LOCATION|GOOGLE_CLOUD_REGION:us-central1}-aiplatform.googleapis.com/v1/projects/{GOOGLE_CLOUD_PROJECT|GCLOUD_PROJECT}"
+            "/locations/{GOOGLE_CLOUD_LOCATION|GOOGLE_CLOUD_REGION:us-central1}/publishers/google"
+        ),
+        credential="google",
         env_keys=("VERTEX_ACCESS_TOKEN", "GOOGLE_ACCESS_TOKEN"),
         env_base_url=("VERTEX_BASE_URL",),
         hosts=("aiplatform.googleapis.com",),
