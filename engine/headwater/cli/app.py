@@ -118,3 +118,29 @@ def bench(model: str, **options: object) -> int:
     from headwater.cli.bench import Options, bench
 
     return bench(model, Options.of(options))
+
+
+@app.command(short_help="Run the scripted provider on this machine.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, show_default=True, help="Where it listens, on loopback only; 0 takes a free port.")
+@click.option("--strict", is_flag=True, help="Refuse what the vendors refuse: orphan calls and results, blank blocks, unknown fields.")
+@click.option("--max-concurrent", type=click.IntRange(min=1), help="Answer 429 beyond so many requests at once.")
+@click.option("--rpm", type=click.IntRange(min=1), help="Answer 429 beyond so many requests per minute.")
+@click.option("--tpm", type=click.IntRange(min=1), help="Answer 429 beyond so many tokens per minute.")
+@click.option("--script", type=click.Path(exists=True, dir_okay=False), help="A JSON file: the model's name -> the fields of its script.")
+@click.option("--cert", type=click.Path(exists=True, dir_okay=False), help="Serve TLS with this certificate (PEM, the key may be in it).")
+@click.option("--key", type=click.Path(exists=True, dir_okay=False), help="The certificate's key, where it is a file of its own.")
+@click.option("--backend", type=click.Choice(["asyncio", "trio"]), default="asyncio", show_default=True, help="The event loop.")
+def sim(**options: object) -> int:
+    """Run a scripted provider that speaks every protocol, with timing and every fault, until Ctrl-C.
+
+    \b
+    The model's name is the script:
+      sim/tokens?n=200&gap_ms=20&first_ms=300     text; also text=, reasoning=, call=&args=, refusal=, choices=, finish=
+      sim/fault?kind=truncate&after=10            close, reset, status, html, json_error, error, truncate, cut, reset_body,
+                                                  stall, pings, garbage, huge, cut_utf8, length, idle_close; times= makes it pass
+
+    /_sim/stats tells how many requests came, how many at once, how many were refused, and how many clients left early.
+    """
+    from headwater.cli.sim import Options, sim
+
+    return sim(Options(**options))  # type: ignore[arg-type]  # click has checked them

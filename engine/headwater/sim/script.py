@@ -1,0 +1,189 @@
+"""What the simulator answers: a script, by the model's name (`sim/tokens?n=200&gap_ms=20`, `sim/fault?kind=truncate&after=10`) or from a file.
+
+A script is pure: it gives the events of the answer, each with the seconds to wait before it. The same script gives the same answer every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Literal, TypeAlias, get_args
+from urllib.parse import parse_qsl, unquote
+
+import msgspec
+from msgspec import Struct
+
+from headwater_codecs.neutral import (
+    ChoiceEnd,
+    ConfigurationError,
+    Event,
+    Finish,
+    FinishReason,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    RefusalDelta,
+    RefusalEnd,
+    RefusalStart,
+    StreamFailed,
+    StreamStart,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    Usage,
+    error_info,
+)
+from headwater_codecs.neutral.errors import ErrorKind
+
+FaultKind = Literal[
+    "close",  # the connection is closed before the headers
+    "reset",  # it is reset before the headers
+    "status",  # an answer with `status`, the first `times` times
+    "html",  # a web page with status 200
+    "json_error",  # an error object with status 200
+    "error",  # an error in the stream, of kind `error_kind`
+    "truncate",  # the body ends cleanly, without the protocol's end
+    "cut",  # the connection is closed in mid-body
+    "reset_body",  # it is reset there
+    "stall",  # nothing more comes, and the connection stays
+    "pings",  # nothing but keep-alives comes
+    "garbage",  # bytes that are no frame
+    "huge",  # a frame of `size` bytes that never ends
+    "cut_utf8",  # the body ends inside a character
+    "length",  # content-length promises more than comes
+    "idle_close",  # all is well, and then the idle connection is closed without a word
+]
+PREFIX = "sim/"
+PIECE = 8  # characters of arguments in one event
+
+
+class Script(Struct, frozen=True, omit_defaults=True, kw_only=True, forbid_unknown_fields=True):
+    """One answer. Times are milliseconds; a fault happens after `after` pieces of text."""
+
+    n: int = 20  # pieces of text
+    text: str | None = None  # the text itself, cut at its blanks, in place of `n` made-up pieces
+    reasoning: int = 0  # pieces of reasoning before it
+    refusal: str | None = None  # in place of the text
+    call: str | None = None  # the name of a tool that is called
+    args: str = "{}"  # its arguments
+    choices: int = 1
+    finish: FinishReason | None = None  # None: what the answer comes to
+    input_tokens: int = 10
+    usage: bool = True
+    first_ms: float = 0.0  # before the first piece
+    gap_ms: float = 0.0  # between two pieces
+    ping_ms: float = 0.0  # a keep-alive this often while a piece is waited for; 0 for none
+    merge: int = 1  # events in one write
+    split: int = 0  # bytes in one write; 0: as they come
+    kind: FaultKind | None = None
+    after: int = 0
+    status: int = 429
+    error_kind: ErrorKind = "server"
+    message: str = "the simulator was told to fail"
+    retry_after: float | None = None
+    times: int | None = None  # how often the fault happens, then all is well; None: always
+    size: int = 64 << 20
+
+
+def read_script(name: str) -> Script:
+    """The script in a model's name. Raises ConfigurationError for one that cannot be read; any other name is the default script."""
+    name = unquote(name)
+    if not name.startswith(PREFIX):
+        return Script()
+    what, _, query = name.removeprefix(PREFIX).partition("?")
+    if what not in ("tokens", "fault"):
+        raise ConfigurationError(f"the simulator has no script {what!r}: use sim/tokens?... or sim/fault?kind=...")
+    fields = dict(parse_qsl(query, keep_blank_values=True))
+    try:
+        script = msgspec.convert(fields, Script, strict=False)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"the script {name!r} cannot be read: {error}; the fields are {', '.join(Script.__struct_fields__)}") from error
+    if what == "fault" and script.kind is None:
+        raise ConfigurationError(f"sim/fault needs kind=..., one of {', '.join(get_args(FaultKind))}")
+    return script
+
+
+def read_scripts(data: bytes) -> dict[str, Script]:
+    """The scripts of a JSON file, by the model's name. Raises ConfigurationError for one that cannot be read."""
+    try:
+        return msgspec.json.decode(data, type=dict[str, Script])
+    except msgspec.DecodeError as error:
+        raise ConfigurationError(f"the file of scripts cannot be read: {error}") from error
+
+
+def steps(script: Script, model: str, id: str) -> Iterator[tuple[float, Event]]:
+    """The events of the answer, each with the seconds before it; the fault `error` ends them as one."""
+    yield 0.0, StreamStart(model, id)
+    index = written = 0
+    wait = script.first_ms / 1000
+    for choice in range(script.choices):
+        for block, pieces in _blocks(script, choice):
+            start, end = block(index, choice)
+            yield 0.0, start
+            for piece in pieces:
+                if script.kind == "error" and written >= script.after:
+                    yield wait, StreamFailed(error_info(script.error_kind, script.message))
+                    return
+                yield wait, _delta(start, index, piece)
+                wait = script.gap_ms / 1000
+                written += 1
+            yield 0.0, end
+            index += 1
+    if script.kind == "error":
+        yield wait, StreamFailed(error_info(script.error_kind, script.message))
+        return
+    reason: FinishReason = script.finish or ("tool_calls" if script.call else "refusal" if script.refusal else "stop")
+    for choice in range(script.choices):
+        yield 0.0, ChoiceEnd(choice, reason)
+    usage = Usage(script.input_tokens, written, 0, None, script.reasoning or None) if script.usage else None
+    yield 0.0, Finish(reason, None, usage)
+
+
+def _blocks(script: Script, choice: int) -> Iterator[tuple[_Block, list[str]]]:
+    if script.reasoning:
+        yield _reasoning, [f"thought{number} " for number in range(script.reasoning)]
+    if script.refusal is not None:
+        yield _refusal, _words(script.refusal)
+    elif script.text is not None:
+        if script.text:
+            yield _text, _words(script.text)
+    elif script.n and not script.call:
+        yield _text, [f"token{number} " for number in range(script.n)]
+    if script.call is not None:
+        name, args = script.call, script.args
+
+        def call(index: int, choice: int) -> tuple[Event, Event]:
+            return ToolCallStart(index, f"call_{index}", name, choice), ToolCallEnd(index)
+
+        yield call, [args[start : start + PIECE] for start in range(0, len(args), PIECE)]
+
+
+_Block: TypeAlias = "Callable[[int, int], tuple[Event, Event]]"
+
+
+def _text(index: int, choice: int) -> tuple[Event, Event]:
+    return TextStart(index, choice), TextEnd(index)
+
+
+def _reasoning(index: int, choice: int) -> tuple[Event, Event]:
+    return ReasoningStart(index, choice), ReasoningEnd(index, signature="c2ltdWxhdGVk")
+
+
+def _refusal(index: int, choice: int) -> tuple[Event, Event]:
+    return RefusalStart(index, choice), RefusalEnd(index)
+
+
+def _delta(start: Event, index: int, piece: str) -> Event:
+    if isinstance(start, ReasoningStart):
+        return ReasoningDelta(index, piece)
+    if isinstance(start, RefusalStart):
+        return RefusalDelta(index, piece)
+    return ToolCallDelta(index, piece) if isinstance(start, ToolCallStart) else TextDelta(index, piece)
+
+
+def _words(text: str) -> list[str]:
+    """The text in pieces, each with the blank behind it."""
+    words = text.split(" ")
+    return [f"{word} " for word in words[:-1]] + ([words[-1]] if words[-1] else [])

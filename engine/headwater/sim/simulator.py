@@ -1,0 +1,159 @@
+"""`Simulator`: a scripted provider on loopback, with real bytes on real sockets, and every way to fail."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import anyio
+import msgspec
+from anyio.abc import ByteStream, SocketAttribute, SocketStream, TaskGroup
+
+from headwater.sim.answer import Answer, Leave
+from headwater.sim.http import Connection, HttpRequest
+from headwater.sim.limits import Limits, Stats
+from headwater.sim.script import Script, read_script
+from headwater.sim.speech import BY_PROTOCOL, Asked, Json, understand
+from headwater.sim.strict import objection
+from headwater_codecs.neutral import ConfigurationError, ErrorInfo, Model, error_info
+
+if TYPE_CHECKING:
+    import ssl
+
+KEY = "sim-key"
+CHARACTERS = 4  # of a request in one token, about
+STATUS = {"rate_limit": 429, "invalid_request": 400, "not_found": 404}
+
+
+class Simulator:
+    """Serves while its block runs: `async with Simulator() as sim`, then `sim.model("openai-chat", "sim/tokens?n=5")`.
+
+    scripts: answers by the model's name, beside those that a name itself can say. strict: refuse what vendors refuse. max_concurrent, rpm, tpm:
+    more is answered with 429 and the protocol's own headers. ssl_context: serve TLS. It listens on loopback only; `port` 0 takes a free one.
+    """
+
+    def __init__(
+        self,
+        *,
+        scripts: Mapping[str, Script] | None = None,
+        strict: bool = False,
+        max_concurrent: int | None = None,
+        rpm: int | None = None,
+        tpm: int | None = None,
+        port: int = 0,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        self._scripts = dict(scripts or {})
+        self._strict = strict
+        self._limits = Limits(max_concurrent, rpm, tpm, time.monotonic)
+        self._port = port
+        self._context = ssl_context
+        self._happened: dict[str, int] = {}  # how often a fault with `times` has happened, by the model's name
+        self._numbers = itertools.count(1)
+        self._group: TaskGroup | None = None
+        self.address = ""
+
+    @property
+    def stats(self) -> Stats:
+        """What happened so far."""
+        return self._limits.stats
+
+    def base_url(self, protocol: str) -> str:
+        """The base URL for clients of this protocol. Raises ConfigurationError for one that the simulator does not speak."""
+        if protocol not in BY_PROTOCOL:
+            raise ConfigurationError(f"the simulator does not speak {protocol!r}: use one of {', '.join(BY_PROTOCOL)}")
+        return BY_PROTOCOL[protocol].base_url(self.address)
+
+    def model(self, protocol: str, name: str = "sim/tokens", **dialect: object) -> Model:
+        """A model that is answered by this script."""
+        return Model(name, provider="sim", protocol=protocol, base_url=self.base_url(protocol), api_key=KEY, dialect=dialect)
+
+    async def __aenter__(self) -> Self:
+        self._group = await anyio.create_task_group().__aenter__()
+        await self._group.start(self._serve)
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        assert self._group is not None
+        self._group.cancel_scope.cancel()
+        await self._group.__aexit__(None, None, None)
+
+    async def _serve(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        async with await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=self._port, backlog=4096) as listener:
+            port = listener.extra(SocketAttribute.local_port)
+            self.address = f"{'https' if self._context is not None else 'http'}://127.0.0.1:{port}"
+            task_status.started()
+            await listener.serve(self._client)
+
+    async def _client(self, raw: SocketStream) -> None:
+        try:
+            stream: ByteStream = raw
+            if self._context is not None:
+                from anyio.streams.tls import TLSStream
+
+                stream = await TLSStream.wrap(raw, server_side=True, ssl_context=self._context, standard_compatible=False)
+            connection = Connection(stream)
+            while (request := await connection.request()) is not None:
+                await self._request(connection, request)
+                if not request.keep_alive:
+                    return
+        except (Leave, anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream, OSError):
+            return  # the script, or the client, has ended the connection
+        finally:
+            await anyio.aclose_forcefully(raw)
+
+    async def _request(self, connection: Connection, request: HttpRequest) -> None:
+        if request.path == "/_sim/stats":
+            await connection.answer(200, msgspec.json.encode(self.stats), {"content-type": "application/json"})
+            return
+        try:
+            body = msgspec.json.decode(request.body or b"{}", type=Json)
+        except msgspec.DecodeError:
+            await connection.answer(400, b'{"error":{"message":"the body is no JSON object"}}', {"content-type": "application/json"})
+            return
+        asked = understand(request.path, request.query, body)
+        if asked is None:
+            await connection.answer(404, b'{"error":{"message":"the simulator has nothing at this address"}}', {"content-type": "application/json"})
+            return
+        wait = self._limits.enter(len(request.body) // CHARACTERS)
+        if wait is not None:
+            await self._refuse(connection, asked, error_info("rate_limit", "too many requests"), wait)
+            return
+        completed = False
+        try:
+            await self._answer(connection, asked)
+            completed = True
+        except Leave:
+            completed = True
+            raise
+        finally:
+            self._limits.leave(completed)
+
+    async def _answer(self, connection: Connection, asked: Asked) -> None:
+        if self._strict and (words := objection(asked)) is not None:
+            await self._refuse(connection, asked, error_info("invalid_request", words))
+            return
+        try:
+            script = self._scripts.get(asked.model) or read_script(asked.model)
+        except ConfigurationError as error:
+            await self._refuse(connection, asked, error_info("not_found", str(error)))
+            return
+        if script.times is not None and script.kind is not None:
+            happened = self._happened.get(asked.model, 0)
+            self._happened[asked.model] = happened + 1
+            if happened >= script.times:
+                script = msgspec.structs.replace(script, kind=None)
+        await Answer(connection, asked, script, f"sim{next(self._numbers)}", self._headers(asked)).run()
+
+    def _headers(self, asked: Asked) -> Mapping[str, str]:
+        left = self._limits.per_minute
+        return {} if left is None else asked.speech.limits(left[0], left[1], 60.0)
+
+    async def _refuse(self, connection: Connection, asked: Asked, error: ErrorInfo, wait: float | None = None) -> None:
+        headers = {"content-type": "application/json"}
+        if wait is not None:
+            headers |= {"retry-after": f"{max(1, round(wait + 0.5))}", **self._headers(asked)}
+        await connection.answer(STATUS.get(error.kind, 500), asked.speech.error(error), headers)
