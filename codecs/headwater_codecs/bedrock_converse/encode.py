@@ -188,6 +188,12 @@ def encode_error(error: ErrorInfo) -> bytes:
     return encode_json({"message": error.message})
 
 
+def error_headers(error: ErrorInfo) -> dict[str, str]:
+    """Where an HTTP error of Amazon's names its kind: the body has the message alone."""
+    name = EXCEPTIONS.get(error.kind, "internalServerException")
+    return {"x-amzn-errortype": name[0].upper() + name[1:]}
+
+
 def encode_response(response: Response, *, model: str, id: str, created: int) -> bytes:
     """The whole answer as one body of Converse; an error object where it failed."""
     if response.error is not None:

@@ -66,10 +66,10 @@ class Answer:
 
     async def _status(self) -> None:
         script = self._script
-        headers = {"content-type": "application/json", **self._headers}
+        error = error_info(_KINDS.get(script.status, "server"), script.message)
+        headers = {**self._asked.speech.error_headers(error), **self._headers}
         if script.retry_after is not None:
             headers["retry-after"] = f"{script.retry_after:g}"
-        error = error_info(_KINDS.get(script.status, "server"), script.message)
         await self._connection.answer(script.status, self._asked.speech.error(error), headers)
 
     async def _html(self) -> None:
@@ -89,7 +89,7 @@ class Answer:
         body = whole_answer(self._asked, aggregator.response, self._id, CREATED)
         if body is None:
             error = error_info("invalid_request", f"the simulator only streams {self._asked.speech.protocol}")
-            await self._connection.answer(400, self._asked.speech.error(error), {"content-type": "application/json"})
+            await self._connection.answer(400, self._asked.speech.error(error), self._asked.speech.error_headers(error))
             return
         status = 200 if aggregator.response.error is None else 500
         await self._connection.answer(status, body, {"content-type": "application/json", **self._headers})

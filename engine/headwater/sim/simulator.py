@@ -153,7 +153,7 @@ class Simulator:
         return {} if left is None else asked.speech.limits(left[0], left[1], 60.0)
 
     async def _refuse(self, connection: Connection, asked: Asked, error: ErrorInfo, wait: float | None = None) -> None:
-        headers = {"content-type": "application/json"}
+        headers = asked.speech.error_headers(error)
         if wait is not None:
             headers |= {"retry-after": f"{max(1, round(wait + 0.5))}", **self._headers(asked)}
         await connection.answer(STATUS.get(error.kind, 500), asked.speech.error(error), headers)

@@ -43,6 +43,11 @@ class Speech(Struct, frozen=True):
     garbage: bytes = b"data: {oops\n\n"
     always_streams: bool = False
     limits: Callable[[int, int, float], Mapping[str, str]] = lambda limit, left, reset: {}
+    kind_headers: Callable[[ErrorInfo], Mapping[str, str]] = lambda error: {}
+
+    def error_headers(self, error: ErrorInfo) -> dict[str, str]:
+        """The headers of an answer that is an error."""
+        return {"content-type": "application/json", **self.kind_headers(error)}
 
     def base_url(self, address: str) -> str:
         """What a client of this protocol takes as its base URL."""
@@ -116,6 +121,7 @@ SPEECHES = (
         bedrock_converse.encode_response,
         AWS,
         b"\x00\x00\x00\x20\x00\x00\x00\x00garbage!",
+        kind_headers=bedrock_converse.error_headers,
     ),
     Speech(
         "bedrock-invoke",
@@ -125,6 +131,7 @@ SPEECHES = (
         None,
         AWS,
         b"\x00\x00\x00\x20\x00\x00\x00\x00garbage!",
+        kind_headers=bedrock_converse.error_headers,
     ),
     Speech("cohere-chat", re.compile(r"/v2/chat$"), CohereEncoder, encode_cohere_error),
     Speech(

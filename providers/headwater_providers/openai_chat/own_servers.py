@@ -66,5 +66,6 @@ OWN_SERVERS: tuple[ProviderSpec, ...] = (
         needs_key=False,
         launcher="local",
         dialect=_SAMPLER,
+        also={**messages_at(), **_OPENAI},
     ),
 )
