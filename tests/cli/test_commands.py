@@ -22,7 +22,7 @@ def headwater(*arguments: str, input: str | bytes | None = None, env: dict[str, 
     return CliRunner().invoke(app, arguments, input=input, env=env or {})
 
 
-@pytest.mark.parametrize("command", [[], ["generate"], ["batch"], ["decode"], ["bench"], ["models"]])
+@pytest.mark.parametrize("command", [[], ["generate"], ["batch"], ["decode"], ["bench"], ["models"], ["sim"]])
 def test_help(command: list[str]) -> None:
     """Every command says what it is for."""
     result = headwater(*command, "--help")
@@ -32,7 +32,7 @@ def test_help(command: list[str]) -> None:
 
 def test_every_command_is_there() -> None:
     """The commands of the design, and no other."""
-    assert sorted(app.commands) == ["batch", "bench", "decode", "generate", "models"]
+    assert sorted(app.commands) == ["batch", "bench", "decode", "generate", "models", "sim"]
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,9 @@ def test_every_command_is_there() -> None:
         (["decode", "{dir}/in.jsonl", "-p", "openai-chat", "--option", "telepathy"], "telepathy"),
         (["decode", "{dir}/in.jsonl", "-p", "openai-chat", "-H", "x"], "'x' is no header: write NAME:VALUE"),
         (["decode", "{dir}/none", "-p", "openai-chat"], "cannot read {dir}/none: No such file or directory"),
+        (["sim", "--key", "{dir}/in.jsonl"], "--key without --cert: give the certificate too"),
+        (["sim", "--cert", "{dir}/in.jsonl"], "the certificate cannot be used"),
+        (["sim", "--script", "{dir}/in.jsonl"], "the file of scripts cannot be read"),
     ],
 )
 def test_wrong_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str) -> None:

@@ -1,4 +1,4 @@
-"""The command line: `headwater generate | batch | decode | bench | models`.
+"""The command line: `headwater generate | batch | decode | bench | models | sim`.
 
 `app` declares the commands and their options and imports next to nothing, so that `--help` is quick and works offline; each command's own
 module is imported when it runs. `console` holds what they share: exit codes, messages, logs, Ctrl-C.
