@@ -16,9 +16,9 @@ from collections.abc import Callable
 
 import headwater as hw
 from harness import Row, arguments, report, versions
-from headwater_codecs.openai_chat.wire import decode_chunk
 from headwater.sim.script import Script, steps
 from headwater.sim.speech import SPEECHES, Speech
+from headwater_codecs.openai_chat.wire import decode_chunk
 from loopback import answer, delta, reads
 
 

@@ -30,7 +30,10 @@ HeaderValue: TypeAlias = "bool | int | bytes | str | datetime | uuid.UUID"
 
 
 class Message(Struct, frozen=True):
-    """One message. Times are aware datetimes in UTC, or milliseconds where a datetime cannot hold them."""
+    """One message. Times are aware datetimes in UTC, or milliseconds where a datetime cannot hold them.
+
+    Messages with the same headers share the dict: it is not to be changed.
+    """
 
     headers: dict[str, HeaderValue]
     payload: bytes
@@ -48,6 +51,8 @@ class EventStreamParser:
         self._max_payload = max_payload
         self._data = bytearray()
         self._checked = False  # the prelude of the message that is coming in
+        self._raw_headers = b""  # those of the message before: most messages of a stream have the same
+        self._headers: dict[str, HeaderValue] = {}
 
     def feed(self, data: bytes, /) -> list[Message]:
         """The messages that these bytes complete."""
@@ -65,7 +70,7 @@ class EventStreamParser:
                     self._checked = True
                 if len(buffer) - start < total:
                     break
-                messages.append(_message(bytes(buffer[start : start + total]), headers))
+                messages.append(self._message(bytes(buffer[start : start + total]), headers))
                 start += total
                 self._checked = False
         except HeadwaterError as error:
@@ -82,6 +87,19 @@ class EventStreamParser:
             self.fault = TruncatedError(f"the stream ended inside a message, {len(self._data)} bytes after its start")
             raise self.fault
         return []
+
+    def _message(self, data: bytes, headers: int) -> Message:
+        if crc32(data[:-4]) != int.from_bytes(data[-4:], "big"):
+            raise MalformedError("the checksum of a message is wrong")
+        end = _PRELUDE.size + headers
+        raw = data[_PRELUDE.size : end]
+        if raw != self._raw_headers:
+            try:
+                self._headers = _headers(raw)
+            except (struct.error, IndexError, UnicodeDecodeError) as error:
+                raise MalformedError(f"the headers of a message cannot be read: {error}") from error
+            self._raw_headers = raw
+        return Message(self._headers, data[end:-4])
 
     def _check_prelude(self, prelude: bytes, total: int, headers: int, checksum: int) -> None:
         if crc32(prelude) != checksum:
@@ -137,16 +155,6 @@ def _frame(message: Message) -> Frame:
     if kind == "exception":
         return Frame(message.payload or b"{}", str(headers.get(":exception-type", "exception")), exception=True)
     return Frame(message.payload, str(headers.get(":event-type", "")))
-
-
-def _message(data: bytes, headers: int) -> Message:
-    if crc32(data[:-4]) != int.from_bytes(data[-4:], "big"):
-        raise MalformedError("the checksum of a message is wrong")
-    end = _PRELUDE.size + headers
-    try:
-        return Message(_headers(data[_PRELUDE.size : end]), data[end:-4])
-    except (struct.error, IndexError, UnicodeDecodeError) as error:
-        raise MalformedError(f"the headers of a message cannot be read: {error}") from error
 
 
 def _headers(data: bytes) -> dict[str, HeaderValue]:

@@ -8,6 +8,8 @@ stream (no `data:`, as some gateways send) becomes a frame of type `error`.
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 from msgspec import Struct
 
@@ -17,6 +19,8 @@ MAX_FRAME = 32 << 20  # bytes; images and large tool arguments come as one line 
 MAX_UNFRAMED = 64 << 10  # bytes of lines that are no fields, kept to find an error among them
 
 _DATA = b"data: "
+_EVENT = b"event: "
+_TYPED = re.compile(rb"^event: ([^\n]*)\ndata: ([^\n]+)\n\n", re.MULTILINE)
 _NEXT = b"\n\ndata: "  # from one frame of a single data line to the next
 _BOM = b"\xef\xbb\xbf"
 _RETRY_DIGITS = 15  # more is no number of milliseconds, and int() refuses thousands of digits
@@ -135,7 +139,7 @@ class SSEParser:
                 return
         end = data.rfind(b"\n\n")
         rest = data[end + 2 :] if end >= 0 else data
-        if end >= 0:
+        if end >= 0 and not (fits and data.startswith(_EVENT) and self._typed(data[: end + 2], frames)):
             self._mixed(data[:end], fits, frames)
             if self.fault is not None:
                 return
@@ -148,6 +152,15 @@ class SSEParser:
                 self._in_frame = True
             if rest and self.fault is None:
                 self._hold(rest)
+
+    def _typed(self, data: bytes, frames: list[Frame]) -> bool:
+        """Frames of an `event:` and a `data:` line each, the form of several protocols; False, and none read, where one is different."""
+        found = _TYPED.findall(data)
+        if data.count(b"\n") != 3 * len(found):  # a match begins a line and holds three of its ends: then nothing is between them
+            return False
+        last_id = self._id
+        frames += [Frame(payload, event.decode("utf-8", "replace"), last_id) for event, payload in found]
+        return True
 
     def _mixed(self, data: bytes, fits: bool, frames: list[Frame]) -> None:
         """Whole frames of any kind, the blank line of the last one left out."""

@@ -100,6 +100,15 @@ class Blocks:
                 return
         self._writer.out.append(_DELTAS[kind](block.index, text))
 
+    def more(self, key: Hashable, text: str) -> int | None:
+        """One more piece for the open block of text: its index. None, and nothing written, where there is none, or half a character is held."""
+        block = self._open.get(key)
+        if block is None or block.kind != "text" or block.held:
+            return None
+        if text:
+            self._writer.out.append(TextDelta(block.index, text))
+        return block.index
+
     def open(self, key: Hashable, kind: Prose, choice: int = 0, item_id: str | None = None) -> OpenBlock:
         """Open a block of prose, whether it will have text or not."""
         if key in self._open:

@@ -52,6 +52,8 @@ class EventTranslator:
         for frame in frames:
             if writer.done:
                 break
+            if type(frame) is Frame and not self._raw and self._plain(frame):
+                continue
             self._take(frame)
         return writer.take()
 
@@ -90,6 +92,10 @@ class EventTranslator:
 
     def _event(self, value: Json, frame: Frame) -> None:
         raise NotImplementedError
+
+    def _plain(self, frame: Frame) -> bool:
+        """The short way: True where the frame is one more piece of text for an open block, and was written. Its type proves it: no other passes."""
+        return False
 
     def _ended_well(self) -> bool:
         """Whether the answer is whole as far as it was received."""

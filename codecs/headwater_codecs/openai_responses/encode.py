@@ -1,14 +1,19 @@
 """Events to the bytes of a Responses stream, for services that answer in that protocol.
 
 Every block is an output item of its own: a message with one part (text or refusal), reasoning with one summary, a call, or an opaque item as it is.
-What this wire cannot carry: further choices (only choice 0 is written); signatures; `meta`; opaque items that are no JSON
-object; the finish reasons `pause` and `unknown` (completed) and `error` (incomplete, reason `error`); other words for a reason than its own;
-`Finish.detail`; counts that are unknown (zero where clients demand one); which error kinds share a code. A cut call is an item that is incomplete.
+What this wire cannot carry: further choices (only choice 0 is written); signatures; `meta`; opaque items that are no JSON object of their own kind;
+sources that come after their block; an item's id that another item has; the finish reasons `pause` and `unknown` (completed) and `error` (incomplete,
+reason `error`); other words for a reason than its own; `Finish.detail`; counts that are unknown (zero where clients demand one); which error kinds
+share a code. A cut call is an item that is incomplete.
+Clients append an item when it is announced and find it by `output_index`: items are numbered in the order in which they are announced.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
+
+from msgspec import Raw
 
 from headwater_codecs.event_encoder import EventEncoder, Handlers, Json, as_object, encode_json
 from headwater_codecs.neutral.errors import ErrorInfo
@@ -35,6 +40,7 @@ from headwater_codecs.neutral.events import (
 )
 from headwater_codecs.neutral.response import Response
 from headwater_codecs.neutral.usage import Usage
+from headwater_codecs.openai_responses.written_usage import written_usage
 
 ERROR_CODES = {
     "auth": "invalid_api_key",
@@ -47,6 +53,7 @@ ERROR_CODES = {
     "overloaded": "overloaded",
 }
 INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter", "error": "error"}
+_LINE_ENDS = re.compile(rb"[\r\n]")  # they would end the line of the frame
 _STATUS = {"auth": 401, "permission": 403, "not_found": 404, "rate_limit": 429, "quota": 429, "overloaded": 503}
 
 
@@ -59,8 +66,10 @@ class ResponsesEncoder(EventEncoder):
         self._begun = False
         self._items: dict[int, Json] = {}  # block -> its item, as far as it is known
         self._positions: dict[int, int] = {}
-        self._texts: dict[int, list[str]] = {}
-        self._output: list[Json] = []
+        self._texts: dict[int, list[str]] = {}  # of the open blocks
+        self._others: set[int] = set()  # blocks of further choices
+        self._ids: set[str] = set()
+        self._output: dict[int, Json | Raw] = {}  # position -> the item as it ended
         self._usage: Usage | None = None
 
     def _event(self, out: list[bytes], type: str, **fields: Any) -> None:
@@ -78,7 +87,7 @@ class ResponsesEncoder(EventEncoder):
             "instructions": None,
             "metadata": {},
             "model": self.model,
-            "output": list(self._output) if status not in ("in_progress",) else [],
+            "output": [] if status == "in_progress" else [self._output[position] for position in sorted(self._output)],
             "parallel_tool_calls": True,
             "temperature": None,
             "tool_choice": "auto",
@@ -97,38 +106,48 @@ class ResponsesEncoder(EventEncoder):
     def _on_start(self, event: StreamStart, out: list[bytes]) -> None:
         self._begin(out)
 
-    def _open(self, event: Any, item: Json, out: list[bytes]) -> None:
+    def _open(self, event: Any, prefix: str, item: Json, out: list[bytes]) -> None:
         self._begin(out)
-        self._positions[event.index] = len(self._positions)
-        self._items[event.index] = item
+        id = event.item_id
+        if not id or id in self._ids:
+            id = f"{prefix}_{self.id}_{event.index}"
+        self._ids.add(id)
+        self._items[event.index] = item = {"id": id, **item}
         self._texts[event.index] = []
-        self._event(out, "response.output_item.added", output_index=self._positions[event.index], item=item)
+        self._announce(event.index, item, out)
+
+    def _announce(self, index: int, item: Json | Raw, out: list[bytes]) -> None:
+        self._positions[index] = len(self._positions)
+        self._event(out, "response.output_item.added", output_index=self._positions[index], item=item)
+
+    def _text(self, index: int) -> list[str] | None:
+        """The pieces of an open block; None for a block that is not written. Raises KeyError for one that is not open."""
+        return None if index in self._others else self._texts[index]
 
     def _place(self, index: int) -> Json:
         return {"item_id": self._items[index]["id"], "output_index": self._positions[index]}
 
-    def _close(self, index: int, item: Json, out: list[bytes]) -> None:
+    def _close(self, index: int, item: Json | Raw, out: list[bytes]) -> None:
         self._event(out, "response.output_item.done", output_index=self._positions[index], item=item)
-        self._output.append(item)
-        self._items[index] = item
+        self._output[self._positions[index]] = item
         del self._texts[index]
 
     def _on_text_start(self, event: TextStart | RefusalStart, out: list[bytes]) -> None:
         if event.choice:
+            self._others.add(event.index)
             return
-        id = event.item_id or f"msg_{self.id}_{event.index}"
-        self._open(event, {"id": id, "type": "message", "role": "assistant", "status": "in_progress", "content": []}, out)
+        self._open(event, "msg", {"type": "message", "role": "assistant", "status": "in_progress", "content": []}, out)
         part = _text_part("") if isinstance(event, TextStart) else _refusal_part("")
         self._event(out, "response.content_part.added", **self._place(event.index), content_index=0, part=part)
 
     def _on_text(self, event: TextDelta, out: list[bytes]) -> None:
-        if event.index in self._texts:
-            self._texts[event.index].append(event.text)
+        if (pieces := self._text(event.index)) is not None:
+            pieces.append(event.text)
             self._event(out, "response.output_text.delta", **self._place(event.index), content_index=0, delta=event.text, logprobs=[])
 
     def _on_refusal(self, event: RefusalDelta, out: list[bytes]) -> None:
-        if event.index in self._texts:
-            self._texts[event.index].append(event.text)
+        if (pieces := self._text(event.index)) is not None:
+            pieces.append(event.text)
             self._event(out, "response.refusal.delta", **self._place(event.index), content_index=0, delta=event.text)
 
     def _on_citation(self, event: Citation, out: list[bytes]) -> None:
@@ -149,18 +168,18 @@ class ResponsesEncoder(EventEncoder):
         notes.append(note)
 
     def _on_text_end(self, event: TextEnd, out: list[bytes]) -> None:
-        if event.index not in self._texts:
+        if (pieces := self._text(event.index)) is None:
             return
-        item, text = self._items[event.index], "".join(self._texts[event.index])
+        item, text = self._items[event.index], "".join(pieces)
         part = {**_text_part(text), "annotations": item.pop("_notes", [])}
         place = self._place(event.index)
         self._event(out, "response.output_text.done", **place, content_index=0, text=text, logprobs=[])
         self._end_message(event.index, event.complete, part, out)
 
     def _on_refusal_end(self, event: RefusalEnd, out: list[bytes]) -> None:
-        if event.index not in self._texts:
+        if (pieces := self._text(event.index)) is None:
             return
-        text = "".join(self._texts[event.index])
+        text = "".join(pieces)
         self._event(out, "response.refusal.done", **self._place(event.index), content_index=0, refusal=text)
         self._end_message(event.index, event.complete, _refusal_part(text), out)
 
@@ -170,23 +189,25 @@ class ResponsesEncoder(EventEncoder):
         self._close(index, {**self._items[index], "status": status, "content": [part]}, out)
 
     def _on_reasoning_start(self, event: ReasoningStart, out: list[bytes]) -> None:
-        if not event.choice:
-            self._open(event, {"id": event.item_id or f"rs_{self.id}_{event.index}", "type": "reasoning", "summary": []}, out)
+        if event.choice:
+            self._others.add(event.index)
+        else:
+            self._open(event, "rs", {"type": "reasoning", "summary": []}, out)
 
     def _on_reasoning(self, event: ReasoningDelta, out: list[bytes]) -> None:
-        if event.index not in self._texts:
+        if (pieces := self._text(event.index)) is None:
             return
         place = self._place(event.index)
-        if not self._texts[event.index]:
+        if not pieces:
             part = {"type": "summary_text", "text": ""}
             self._event(out, "response.reasoning_summary_part.added", **place, summary_index=0, part=part)
-        self._texts[event.index].append(event.text)
+        pieces.append(event.text)
         self._event(out, "response.reasoning_summary_text.delta", **place, summary_index=0, delta=event.text)
 
     def _on_reasoning_end(self, event: ReasoningEnd, out: list[bytes]) -> None:
-        if event.index not in self._texts:
+        if (pieces := self._text(event.index)) is None:
             return
-        text, place = "".join(self._texts[event.index]), self._place(event.index)
+        text, place = "".join(pieces), self._place(event.index)
         summary: list[Json] = []
         if text:
             summary = [{"type": "summary_text", "text": text}]
@@ -199,20 +220,20 @@ class ResponsesEncoder(EventEncoder):
 
     def _on_call_start(self, event: ToolCallStart, out: list[bytes]) -> None:
         if event.choice:
+            self._others.add(event.index)
             return
-        kind, field = ("custom_tool_call", "input") if event.kind == "custom" else ("function_call", "arguments")
-        id = event.item_id or f"fc_{self.id}_{event.index}"
-        self._open(event, {"id": id, "type": kind, "status": "in_progress", "call_id": event.id, "name": event.name, field: ""}, out)
+        prefix, kind, field = ("ctc", "custom_tool_call", "input") if event.kind == "custom" else ("fc", "function_call", "arguments")
+        self._open(event, prefix, {"type": kind, "status": "in_progress", "call_id": event.id, "name": event.name, field: ""}, out)
 
     def _on_arguments(self, event: ToolCallDelta, out: list[bytes]) -> None:
-        if event.index in self._texts:
-            self._texts[event.index].append(event.arguments)
+        if (pieces := self._text(event.index)) is not None:
+            pieces.append(event.arguments)
             self._event(out, f"{_arguments_of(self._items[event.index])}.delta", **self._place(event.index), delta=event.arguments)
 
     def _on_call_end(self, event: ToolCallEnd, out: list[bytes]) -> None:
-        if event.index not in self._texts:
+        if (pieces := self._text(event.index)) is None:
             return
-        item, text = self._items[event.index], "".join(self._texts[event.index])
+        item, text = self._items[event.index], "".join(pieces)
         custom = item["type"] == "custom_tool_call"
         field = "input" if custom else "arguments"
         if not text.strip() and event.complete and not custom:
@@ -222,23 +243,25 @@ class ResponsesEncoder(EventEncoder):
         self._close(event.index, {**item, "status": "completed" if event.complete else "incomplete", field: text}, out)
 
     def _on_opaque_start(self, event: OpaqueStart, out: list[bytes]) -> None:
-        if not event.choice:
-            self._begin(out)
-            self._positions[event.index] = len(self._positions)
-            self._texts[event.index] = []
-            self._items[event.index] = {"id": event.item_id or f"it_{self.id}_{event.index}", "type": event.kind}
+        if event.choice:
+            self._others.add(event.index)
+            return
+        self._begin(out)
+        self._texts[event.index] = []
+        self._items[event.index] = {"id": event.item_id or f"it_{self.id}_{event.index}", "type": event.kind}
 
     def _on_opaque_end(self, event: OpaqueEnd, out: list[bytes]) -> None:
         """The item as it came; it is announced only now, since its own fields must not change between the two events."""
-        if event.index not in self._texts:
+        if self._text(event.index) is None:
             return
         item = as_object(event.raw)
         if item is None or item.get("type") != self._items[event.index]["type"]:
             del self._texts[event.index]
             return
-        item.setdefault("id", self._items[event.index]["id"])
-        self._event(out, "response.output_item.added", output_index=self._positions[event.index], item=item)
-        self._close(event.index, item, out)
+        as_it_came = isinstance(item.get("id"), str) and not _LINE_ENDS.search(event.raw)
+        written = Raw(event.raw) if as_it_came else {"id": self._items[event.index]["id"], **item}
+        self._announce(event.index, written, out)
+        self._close(event.index, written, out)
 
     def _on_usage(self, event: UsageUpdate, out: list[bytes]) -> None:
         self._usage = event.usage
@@ -277,18 +300,6 @@ class ResponsesEncoder(EventEncoder):
         UsageUpdate: _on_usage,
         Finish: _on_finish,
         StreamFailed: _on_failed,
-    }
-
-
-def written_usage(usage: Usage) -> Json:
-    """The counts as clients demand them."""
-    read, written = usage.input_tokens or 0, usage.output_tokens or 0
-    return {
-        "input_tokens": read,
-        "input_tokens_details": {"cached_tokens": usage.cached_input_tokens or 0, "cache_write_tokens": usage.cache_write_tokens or 0},
-        "output_tokens": written,
-        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
-        "total_tokens": read + written,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import struct
 from collections.abc import Mapping
@@ -55,6 +56,7 @@ class Connection:
 
     def __init__(self, stream: ByteStream) -> None:
         self._stream = stream
+        self._early: list[bytes] = []  # came while an answer was being written
 
     async def request(self) -> HttpRequest | None:
         """The next request; None when the client is gone, or does not speak HTTP."""
@@ -62,7 +64,7 @@ class Connection:
         parser = httptools.HttpRequestParser(collector)
         try:
             while not collector.done:
-                parser.feed_data(await self._stream.receive())
+                parser.feed_data(self._early.pop(0) if self._early else await self._stream.receive())
                 if collector.size > MAX_BODY:
                     return None
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, httptools.HttpParserError):
@@ -90,13 +92,15 @@ class Connection:
         """Bytes as they are."""
         await self._stream.send(data)
 
-    async def gone(self) -> None:
-        """Wait until the client hangs up."""
-        try:
-            while True:
-                await self._stream.receive()
-        except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            return
+    async def gone(self, seconds: float = math.inf) -> bool:
+        """Wait until the client hangs up, but not longer than this; whether it did. What it sends meanwhile belongs to its next request."""
+        with anyio.move_on_after(seconds):
+            try:
+                while True:
+                    self._early.append(await self._stream.receive())
+            except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return True
+        return False
 
     def reset_on_close(self) -> None:
         """Let the close that follows be a reset."""

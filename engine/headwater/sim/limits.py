@@ -66,6 +66,11 @@ class Limits:
             self.stats.hang_ups += 1
 
     @property
-    def per_minute(self) -> tuple[int, int] | None:
-        """The limit of requests per minute and what is left of it; None without one."""
-        return None if self._rpm is None else (self._rpm, max(0, self._rpm - len(self._requests)))
+    def per_minute(self) -> dict[str, tuple[int, int]]:
+        """What is limited per minute (`requests`, `tokens`): the limit, and what is left of it."""
+        limits: dict[str, tuple[int, int]] = {}
+        if self._rpm is not None:
+            limits["requests"] = (self._rpm, max(0, self._rpm - len(self._requests)))
+        if self._tpm is not None:
+            limits["tokens"] = (self._tpm, max(0, self._tpm - sum(count for _, count in self._tokens)))
+        return limits

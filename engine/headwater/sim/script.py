@@ -68,6 +68,7 @@ class Script(Struct, frozen=True, omit_defaults=True, kw_only=True, forbid_unkno
     refusal: str | None = None  # in place of the text
     call: str | None = None  # the name of a tool that is called
     args: str = "{}"  # its arguments
+    calls: int = 1  # how often it is called: their arguments take turns on the wire
     choices: int = 1
     finish: FinishReason | None = None  # None: what the answer comes to
     input_tokens: int = 10
@@ -119,18 +120,19 @@ def steps(script: Script, model: str, id: str) -> Iterator[tuple[float, Event]]:
     index = written = 0
     wait = script.first_ms / 1000
     for choice in range(script.choices):
-        for block, pieces in _blocks(script, choice):
-            start, end = block(index, choice)
-            yield 0.0, start
+        for block, pieces, count in _blocks(script, choice):
+            opened = [block(index + number, choice) for number in range(count)]
+            yield from ((0.0, start) for start, _ in opened)
             for piece in pieces:
-                if script.kind == "error" and written >= script.after:
-                    yield wait, StreamFailed(error_info(script.error_kind, script.message))
-                    return
-                yield wait, _delta(start, index, piece)
-                wait = script.gap_ms / 1000
-                written += 1
-            yield 0.0, end
-            index += 1
+                for number, (start, _) in enumerate(opened):
+                    if script.kind == "error" and written >= script.after:
+                        yield wait, StreamFailed(error_info(script.error_kind, script.message))
+                        return
+                    yield wait, _delta(start, index + number, piece)
+                    wait = script.gap_ms / 1000
+                    written += 1
+            yield from ((0.0, end) for _, end in opened)
+            index += count
     if script.kind == "error":
         yield wait, StreamFailed(error_info(script.error_kind, script.message))
         return
@@ -141,23 +143,24 @@ def steps(script: Script, model: str, id: str) -> Iterator[tuple[float, Event]]:
     yield 0.0, Finish(reason, None, usage)
 
 
-def _blocks(script: Script, choice: int) -> Iterator[tuple[_Block, list[str]]]:
+def _blocks(script: Script, choice: int) -> Iterator[tuple[_Block, list[str], int]]:
+    """The blocks of a choice: how one is made, its pieces, and how many of it are open at once."""
     if script.reasoning:
-        yield _reasoning, [f"thought{number} " for number in range(script.reasoning)]
+        yield _reasoning, [f"thought{number} " for number in range(script.reasoning)], 1
     if script.refusal is not None:
-        yield _refusal, _words(script.refusal)
+        yield _refusal, _words(script.refusal), 1
     elif script.text is not None:
         if script.text:
-            yield _text, _words(script.text)
+            yield _text, _words(script.text), 1
     elif script.n and not script.call:
-        yield _text, [f"token{number} " for number in range(script.n)]
+        yield _text, [f"token{number} " for number in range(script.n)], 1
     if script.call is not None:
         name, args = script.call, script.args
 
         def call(index: int, choice: int) -> tuple[Event, Event]:
             return ToolCallStart(index, f"call_{index}", name, choice), ToolCallEnd(index)
 
-        yield call, [args[start : start + PIECE] for start in range(0, len(args), PIECE)]
+        yield call, [args[start : start + PIECE] for start in range(0, len(args), PIECE)], script.calls
 
 
 _Block: TypeAlias = "Callable[[int, int], tuple[Event, Event]]"

@@ -12,9 +12,9 @@ import anyio
 import msgspec
 from anyio.abc import ByteStream, SocketAttribute, SocketStream, TaskGroup
 
-from headwater.sim.answer import Answer, Leave
+from headwater.sim.answer import Answer, HungUp, Leave
 from headwater.sim.http import Connection, HttpRequest
-from headwater.sim.limits import Limits, Stats
+from headwater.sim.limits import MINUTE, Limits, Stats
 from headwater.sim.script import Script, read_script
 from headwater.sim.speech import BY_PROTOCOL, Asked, Json, understand
 from headwater.sim.strict import objection
@@ -100,7 +100,7 @@ class Simulator:
                 await self._request(connection, request)
                 if not request.keep_alive:
                     return
-        except (Leave, anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream, OSError):
+        except (Leave, HungUp, anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream, OSError):
             return  # the script, or the client, has ended the connection
         finally:
             await anyio.aclose_forcefully(raw)
@@ -149,8 +149,10 @@ class Simulator:
         await Answer(connection, asked, script, f"sim{next(self._numbers)}", self._headers(asked)).run()
 
     def _headers(self, asked: Asked) -> Mapping[str, str]:
-        left = self._limits.per_minute
-        return {} if left is None else asked.speech.limits(left[0], left[1], 60.0)
+        headers: dict[str, str] = {}
+        for what, (limit, left) in self._limits.per_minute.items():
+            headers |= asked.speech.limits(what, limit, left, MINUTE)
+        return headers
 
     async def _refuse(self, connection: Connection, asked: Asked, error: ErrorInfo, wait: float | None = None) -> None:
         headers = asked.speech.error_headers(error)

@@ -42,7 +42,7 @@ class Speech(Struct, frozen=True):
     content_type: str = SSE
     garbage: bytes = b"data: {oops\n\n"
     always_streams: bool = False
-    limits: Callable[[int, int, float], Mapping[str, str]] = lambda limit, left, reset: {}
+    limits: Callable[[str, int, int, float], Mapping[str, str]] = lambda what, limit, left, reset: {}
     kind_headers: Callable[[ErrorInfo], Mapping[str, str]] = lambda error: {}
 
     def error_headers(self, error: ErrorInfo) -> dict[str, str]:
@@ -54,15 +54,15 @@ class Speech(Struct, frozen=True):
         return address + BASES.get(self.protocol, "")
 
 
-def _openai_limits(limit: int, left: int, reset: float) -> Mapping[str, str]:
-    return {"x-ratelimit-limit-requests": str(limit), "x-ratelimit-remaining-requests": str(left), "x-ratelimit-reset-requests": f"{reset:.3f}s"}
+def _openai_limits(what: str, limit: int, left: int, reset: float) -> Mapping[str, str]:
+    return {f"x-ratelimit-limit-{what}": str(limit), f"x-ratelimit-remaining-{what}": str(left), f"x-ratelimit-reset-{what}": f"{reset:.3f}s"}
 
 
-def _anthropic_limits(limit: int, left: int, reset: float) -> Mapping[str, str]:
+def _anthropic_limits(what: str, limit: int, left: int, reset: float) -> Mapping[str, str]:
     from datetime import UTC, datetime, timedelta
 
     moment = (datetime.now(UTC) + timedelta(seconds=reset)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    name = "anthropic-ratelimit-requests"
+    name = f"anthropic-ratelimit-{what}"
     return {f"{name}-limit": str(limit), f"{name}-remaining": str(left), f"{name}-reset": moment}
 
 

@@ -7,13 +7,11 @@ stream ends well with `message_stop`, or with a stop reason and then the end of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from msgspec import Raw
 
 from headwater_codecs.anthropic_messages.wire import decode_block, decode_content, decode_fields, decode_text
-from headwater_codecs.framing import Fault, snippet
-from headwater_codecs.neutral import Citation, ErrorInfo, Event, TextDelta, error_info
+from headwater_codecs.framing import snippet
+from headwater_codecs.neutral import Citation, ErrorInfo, TextDelta, error_info
 from headwater_codecs.sse import Frame
 from headwater_codecs.tolerant_json import clean, encode_json
 from headwater_providers.anthropic_messages.dialect import MessagesDialect
@@ -44,24 +42,18 @@ class MessagesTranslator(EventTranslator):
         self._text_at = -1  # the open text block that plain pieces belong to, and its index in our stream
         self._text_index = 0
 
-    def feed(self, frames: Sequence[Frame | Fault], /) -> list[Event]:
-        """The events of these frames."""
-        writer = self._writer
-        for frame in frames:
-            if writer.done:
-                break
-            if self._text_at >= 0 and type(frame) is Frame and not self._raw:
-                try:
-                    event = decode_text(frame.data)
-                except (ValueError, RecursionError):  # also msgspec's own errors
-                    pass
-                else:
-                    if event.index == self._text_at:
-                        if text := event.delta.text:
-                            writer.out.append(TextDelta(self._text_index, text))
-                        continue
-            self._take(frame)
-        return writer.take()
+    def _plain(self, frame: Frame) -> bool:
+        if self._text_at < 0:
+            return False
+        try:
+            event = decode_text(frame.data)
+        except (ValueError, RecursionError):  # also msgspec's own errors
+            return False
+        if event.index != self._text_at:
+            return False
+        if text := event.delta.text:
+            self._writer.out.append(TextDelta(self._text_index, text))
+        return True
 
     def _event(self, value: Json, frame: Frame) -> None:
         kind = value.get("type") or frame.event

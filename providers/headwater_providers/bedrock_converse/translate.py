@@ -7,6 +7,7 @@ The object may stand under its event type (`{"messageStop": {...}}`), as in what
 from __future__ import annotations
 
 from headwater_codecs import tolerant_json
+from headwater_codecs.bedrock_converse.wire import decode_text
 from headwater_codecs.framing import snippet
 from headwater_codecs.neutral import FinishReason, Usage, error_info
 from headwater_codecs.sse import Frame
@@ -41,6 +42,15 @@ class ConverseTranslator(EventTranslator):
         super().__init__(dialect or ConverseDialect(), provider=provider, choices=choices, raw=raw)
         self._stop_reason: str | None = None
         self._inputs: dict[int, list[str]] = {}  # of tools of the provider's that are open
+
+    def _plain(self, frame: Frame) -> bool:
+        if frame.event != "contentBlockDelta":
+            return False
+        try:
+            event = decode_text(frame.data)
+        except (ValueError, RecursionError):  # also msgspec's own errors
+            return False
+        return self._blocks.more(event.index, event.delta.text) is not None
 
     def _event(self, value: Json, frame: Frame) -> None:
         for name in _EXCEPTIONS:

@@ -6,8 +6,6 @@ reads them does all the rest.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Sequence
 
 import msgspec
@@ -33,7 +31,23 @@ class Chunk(msgspec.Struct, frozen=True):
     bytes: str
 
 
+class Packed(msgspec.Struct, frozen=True):
+    """The same where it holds base64."""
+
+    data: bytes = msgspec.field(name="bytes")
+
+
 _decode_chunk = msgspec.json.Decoder(Chunk).decode
+_decode_packed = msgspec.json.Decoder(Packed).decode
+
+
+def _value(frame: Frame | Fault) -> Json:
+    """The object in the first frame; an empty one where there is none."""
+    try:
+        value = msgspec.json.decode(b"" if isinstance(frame, Fault) or frame.exception else frame.data)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 class InvokeTranslator:
@@ -66,27 +80,21 @@ class InvokeTranslator:
 
     def feed(self, frames: Sequence[Frame | Fault], /) -> list[Event]:
         """The events of these frames."""
-        events: list[Event] = []
+        if not frames:
+            return []
+        unpacked: list[Frame | Fault] = []
         for frame in frames:
-            if self.done:
-                break
             if isinstance(frame, Fault) or frame.exception:
-                events += self._reader({}).feed([frame])
+                unpacked.append(frame)
                 continue
             data = self._unpacked(frame)
             if data is None:
                 said = f"a chunk holds no base64: {snippet(frame.data)}"
-                events += self._reader({}).fail(error_info("malformed", said, phase="stream"))
-                continue
-            reader = self._inner
-            if reader is None:
-                try:
-                    value = msgspec.json.decode(data)
-                except (ValueError, RecursionError):
-                    value = {}
-                reader = self._reader(value if isinstance(value, dict) else {})
-            events += reader.feed([Frame(data, terminated=frame.terminated)])
-        return events
+                unpacked.append(Fault(error_info("malformed", said, phase="stream")))
+                break
+            unpacked.append(Frame(data, terminated=frame.terminated))
+        reader = self._inner or self._reader(_value(unpacked[0]))
+        return reader.feed(unpacked)
 
     def finish(self) -> list[Event]:
         """The bytes have ended cleanly: was the stream whole?"""
@@ -99,13 +107,14 @@ class InvokeTranslator:
     def _unpacked(self, frame: Frame) -> bytes | None:
         """The event in a chunk; one that is not packed, and a body that is no stream of chunks, are taken as they are."""
         try:
-            packed = _decode_chunk(frame.data).bytes
+            return _decode_packed(frame.data).data
+        except (ValueError, RecursionError):
+            pass
+        try:
+            _decode_chunk(frame.data)
         except (ValueError, RecursionError):
             return frame.data
-        try:
-            return base64.b64decode(packed, validate=True)
-        except (binascii.Error, ValueError):
-            return None
+        return None
 
     def _reader(self, first: Json) -> Translator:
         """Who reads the events; the first one tells."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Raw
 
+from headwater_codecs.cohere_chat.wire import decode_text
 from headwater_codecs.framing import snippet
 from headwater_codecs.neutral import Citation, ErrorInfo, FinishReason, Usage, error_info
 from headwater_codecs.sse import Frame
@@ -35,6 +36,17 @@ class CohereTranslator(EventTranslator):
         self._finish_reason: str | None = None
         self._tool_plan: list[str] = []
         self._text: int | None = None  # the newest block of text: what sources are for
+
+    def _plain(self, frame: Frame) -> bool:
+        if self._text is None:
+            return False
+        try:
+            event = decode_text(frame.data)
+        except (ValueError, RecursionError):  # also msgspec's own errors
+            return False
+        index = self._blocks.more(("content", event.index), event.delta.message.content.text)
+        self._text = self._text if index is None else index
+        return index is not None
 
     def _event(self, value: Json, frame: Frame) -> None:
         kind = value.get("type") or frame.event

@@ -5,13 +5,11 @@ Each chunk is a GenerateContentResponse. The stream ends well with a finish reas
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
-from headwater_codecs.framing import Fault, snippet
+from headwater_codecs.framing import snippet
 from headwater_codecs.gemini.wire import decode_plain, decode_raw
-from headwater_codecs.neutral import ChoiceEnd, ErrorInfo, Event, TextDelta, error_info
+from headwater_codecs.neutral import ChoiceEnd, ErrorInfo, TextDelta, error_info
 from headwater_codecs.sse import Frame
 from headwater_codecs.tolerant_json import clean, encode_json
 from headwater_providers.event_translator import EventTranslator, Json, list_of, object_of, word_of
@@ -36,28 +34,22 @@ class GeminiTranslator(EventTranslator):
         self._blocked_detail: str | None = None
         self._usage_bytes = b""  # of the last report: most chunks repeat it
 
-    def feed(self, frames: Sequence[Frame | Fault], /) -> list[Event]:
-        """The events of these frames."""
-        writer = self._writer
-        for frame in frames:
-            if writer.done:
-                break
-            if type(frame) is Frame and not self._raw and len(self._candidates) == 1 and (first := self._candidates.get(0)) is not None:
-                index = first.open_text
-                if index is not None and first.raw_finish is None:
-                    try:
-                        chunk = decode_plain(frame.data)
-                    except (ValueError, RecursionError):  # also msgspec's own errors
-                        pass
-                    else:
-                        if text := chunk.candidates[0].content.parts[0].text:
-                            writer.out.append(TextDelta(index, text))
-                        if isinstance(chunk.usage_metadata, msgspec.Raw) and (counts := bytes(chunk.usage_metadata)) != self._usage_bytes:
-                            self._usage_bytes = counts
-                            self._count(msgspec.json.decode(counts))
-                        continue
-            self._take(frame)
-        return writer.take()
+    def _plain(self, frame: Frame) -> bool:
+        if len(self._candidates) != 1 or (first := self._candidates.get(0)) is None or first.raw_finish is not None:
+            return False
+        index = first.open_text
+        if index is None:
+            return False
+        try:
+            chunk = decode_plain(frame.data)
+        except (ValueError, RecursionError):  # also msgspec's own errors
+            return False
+        if text := chunk.candidates[0].content.parts[0].text:
+            self._writer.out.append(TextDelta(index, text))
+        if isinstance(chunk.usage_metadata, msgspec.Raw) and (counts := bytes(chunk.usage_metadata)) != self._usage_bytes:
+            self._usage_bytes = counts
+            self._count(msgspec.json.decode(counts))
+        return True
 
     def _event(self, value: Json, frame: Frame) -> None:
         if value.get("error"):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
-from headwater_codecs.framing import Fault, snippet
-from headwater_codecs.neutral import Event, FinishReason, TextDelta, Usage, error_info
+from headwater_codecs.framing import snippet
+from headwater_codecs.neutral import FinishReason, TextDelta, Usage, error_info
 from headwater_codecs.sse import Frame
 from headwater_codecs.tolerant_json import clean, encode_json
 from headwater_providers.counts import read_count
@@ -44,23 +43,16 @@ class OllamaTranslator(EventTranslator):
         self._calls = 0
         self._text_index: int | None = None  # of the open block of text
 
-    def feed(self, frames: Sequence[Frame | Fault], /) -> list[Event]:
-        """The events of these frames."""
-        writer = self._writer
-        for frame in frames:
-            if writer.done:
-                break
-            if self._text_index is not None and type(frame) is Frame and not self._raw:
-                try:
-                    line = _decode_plain(frame.data)
-                except (ValueError, RecursionError):  # also msgspec's own errors
-                    pass
-                else:
-                    if text := line.message.content:
-                        writer.out.append(TextDelta(self._text_index, text))
-                    continue
-            self._take(frame)
-        return writer.take()
+    def _plain(self, frame: Frame) -> bool:
+        if self._text_index is None:
+            return False
+        try:
+            line = _decode_plain(frame.data)
+        except (ValueError, RecursionError):  # also msgspec's own errors
+            return False
+        if text := line.message.content:
+            self._writer.out.append(TextDelta(self._text_index, text))
+        return True
 
     def _event(self, value: Json, frame: Frame) -> None:
         self._text_index = None

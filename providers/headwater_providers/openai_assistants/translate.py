@@ -10,6 +10,7 @@ from msgspec import Raw
 
 from headwater_codecs.framing import snippet
 from headwater_codecs.neutral import Citation, ErrorInfo, FinishReason, Usage, error_info
+from headwater_codecs.openai_assistants.wire import decode_text
 from headwater_codecs.sse import Frame
 from headwater_codecs.tolerant_json import clean, encode_json
 from headwater_providers.counts import read_count
@@ -36,6 +37,17 @@ class AssistantsTranslator(EventTranslator):
         self._texts: set[tuple[str, int]] = set()  # parts of messages that had text
         self._calls: dict[tuple[str, int], Json] = {}  # calls of steps as far as they came: step and number
         self._announced: set[str] = set()  # ids of function calls that were opened
+
+    def _plain(self, frame: Frame) -> bool:
+        if frame.event != "thread.message.delta":
+            return False
+        try:
+            event = decode_text(frame.data)
+        except (ValueError, RecursionError):  # also msgspec's own errors
+            return False
+        (part,) = event.delta.content
+        key = (event.id, part.index)
+        return key in self._texts and self._blocks.more(key, part.text.value) is not None
 
     def _event(self, value: Json, frame: Frame) -> None:
         kind = frame.event or _kind(value)

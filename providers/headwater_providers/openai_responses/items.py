@@ -39,6 +39,7 @@ class Item:
         self.call_id: str | None = None
         self.name = ""
         self.output_index: int | None = None
+        self.announced = False  # an event said that it begins
         self.done = False
         self.refused = False
         self._blocks = blocks
@@ -47,6 +48,7 @@ class Item:
         self._texts: dict[tuple[Prose, int], list[str]] = {}
         self._arguments: list[str] = []
         self._opened = False  # the call's block, or the opaque one
+        self._indexes: dict[int, int] = {}  # part of a message -> its block, for sources that come late
         self._last_part: int | None = None  # of the reasoning
         self._cited: set[bytes] = set()
 
@@ -56,9 +58,14 @@ class Item:
         return self._opened and not self.done
 
     @property
-    def has_arguments(self) -> bool:
-        """Whether any piece of a call's arguments came."""
-        return bool(self._arguments)
+    def arguments(self) -> str:
+        """A call's arguments so far."""
+        return "".join(self._arguments)
+
+    @property
+    def text(self) -> str:
+        """The prose so far, without what sets parts apart."""
+        return "".join(["".join(pieces) for pieces in self._texts.values()])
 
     def add(self, kind: Prose, part: int, text: str) -> int | None:
         """A piece of prose; the index of its block is given back. Parts of reasoning are set apart by a blank line (AMB-32)."""
@@ -74,7 +81,11 @@ class Item:
         self._texts.setdefault((kind, part), []).append(text)
         self._blocks.write(key, kind, text, item_id=self.id)
         block = self._blocks.get(key)
-        return block.index if block is not None and not block.held else None
+        if block is None:
+            return None
+        if kind == "text":
+            self._indexes[part] = block.index
+        return block.index if not block.held else None
 
     def texts(self, kind: Prose, part: int) -> list[str]:
         """The pieces of a part so far; whoever writes one past this object adds it here."""
@@ -109,8 +120,9 @@ class Item:
         elif text.strip():
             self._notes.note("arguments_differ", "the arguments of a done event differ from their deltas; the deltas stand")
 
-    def announce(self, item: Json) -> None:
+    def announce(self, item: Json, raw: bytes) -> None:
         """What an item says of itself: its type, its ids, its name; a call or an opaque item opens."""
+        self.announced = True
         self.type = text_of(item.get("type")) or self.type
         self.id = self.id or word_of(item.get("id"))
         self._notes.progress += 1
@@ -119,10 +131,12 @@ class Item:
             self.name = self.name or word_of(item.get("name")) or ""
             if self.name and self.call_id:
                 self._open_call()
-            self.state_arguments(text_of(item.get(CALLS[self.type])))
+            if not self.done:
+                self.state_arguments(arguments_of(item.get(CALLS[self.type])))
         elif self.type not in ("message", "reasoning") and not self._opened:
             self._opened = True
-            self._blocks.open_opaque(self.number, self.type or "unknown", item_id=self.id)
+            block = self._blocks.open_opaque(self.number, self.type or "unknown", item_id=self.id)
+            block.raw = raw  # in case that nothing better comes
 
     def _open_call(self) -> None:
         if not self._opened:
@@ -132,22 +146,26 @@ class Item:
             for piece in self._arguments:
                 self._blocks.add_arguments(self.number, piece)
 
-    def conclude(self, item: Json, raw: bytes) -> None:
-        """The item as it ended: what is missing is added, its blocks are closed."""
-        if self.done:
-            return
-        self.announce(item)
+    def conclude(self, item: Json, raw: bytes, cut: bool = False) -> None:
+        """The item as it ended: what is missing is added, its blocks are closed. `cut`: the response was broken off."""
+        again = self.done
+        if not again:
+            self.announce(item, raw)
         if self.type == "message":
             self._conclude_message(item)
         elif self.type == "reasoning":
-            self._conclude_reasoning(item, raw)
+            self._conclude_reasoning(item, raw, again)
         elif self.type in CALLS:
-            self._open_call()
-            if more := {name: clean(value) for name, value in item.items() if name not in _CALL_FIELDS and value is not None}:
-                self._set_meta(self.number, encode_json(more))
+            self._conclude_call(item)
         elif (block := self._blocks.get(self.number)) is not None:
             block.raw = raw
-        self.close(complete=item.get("status") != "incomplete" or self.type not in CALLS or bool(self._arguments))
+        self.close(self._is_whole(item.get("status"), cut))
+
+    def _is_whole(self, status: object, cut: bool) -> bool:
+        if self.type not in CALLS or status == "completed":
+            return True
+        # Free text never shows that its end is missing, and neither do arguments that have not begun.
+        return status != "incomplete" and not (cut and (self.type == "custom_tool_call" or not self._arguments))
 
     def close(self, complete: bool = True) -> None:
         """Close what is open of this item."""
@@ -166,34 +184,52 @@ class Item:
         if raw in self._cited:
             return
         self._cited.add(raw)
-        block = self._blocks.get(self.key("text", part)) or self._blocks.open(self.key("text", part), "text", item_id=self.id)
+        if part not in self._indexes:
+            self._indexes[part] = self._blocks.open(self.key("text", part), "text", item_id=self.id).index
         kind = word_of(cited.get("type")) or "citation"
         title = word_of(cited.get("title")) or word_of(cited.get("filename"))
-        self._writer.content(Citation(block.index, 0, kind, word_of(cited.get("url")), title, None, Raw(raw)))
+        self._writer.content(Citation(self._indexes[part], 0, kind, word_of(cited.get("url")), title, None, Raw(raw)))
+
+    def _conclude_call(self, item: Json) -> None:
+        if self.done:
+            return
+        self._open_call()
+        if more := {name: clean(value) for name, value in item.items() if name not in _CALL_FIELDS and value is not None}:
+            self._set_meta(self.number, encode_json(more))
 
     def _conclude_message(self, item: Json) -> None:
-        for position, part in enumerate(list_of(item.get("content"))):
-            content = object_of(part)
-            kind: Prose = "refusal" if content.get("type") == "refusal" else "text"
-            number = self._number_of(kind, position)
-            self.state(kind, number, text_of(content.get(kind)))
-            for annotation in list_of(content.get("annotations")):
+        parts = [object_of(part) for part in list_of(item.get("content"))]
+        kinds: list[Prose] = ["refusal" if part.get("type") == "refusal" else "text" for part in parts]
+        numbers = {kind: iter(self._numbers(kind, [position for position, of in enumerate(kinds) if of == kind])) for kind in set(kinds)}
+        for kind, part in zip(kinds, parts, strict=True):
+            number = next(numbers[kind])
+            self.state(kind, number, text_of(part.get(kind)))
+            for annotation in list_of(part.get("annotations")):
                 self.cite(number, annotation)
         if meta := {name: clean(item[name]) for name in _MESSAGE_FIELDS if item.get(name) is not None}:
             for key in self._blocks.open_keys():
                 if isinstance(key, tuple) and key[:2] == (self.number, "text"):
                     self._set_meta(key, encode_json(meta))
 
-    def _number_of(self, kind: Prose, position: int) -> int:
-        """The number under which a part was streamed: its position, unless a server counted otherwise."""
-        numbers = sorted(number for of, number in self._texts if of == kind)
-        return position if position in numbers or not numbers else numbers[min(position, len(numbers) - 1)]
+    def _numbers(self, kind: Prose, positions: list[int]) -> list[int]:
+        """The numbers under which parts were streamed: their positions, unless a server counted otherwise."""
+        streamed = sorted(number for of, number in self._texts if of == kind)
+        if set(streamed) <= set(positions):
+            return positions
+        beyond = max(*streamed, *positions, 0) + 1
+        return [*streamed, *range(beyond, beyond + len(positions))][: len(positions)]
 
-    def _conclude_reasoning(self, item: Json, raw: bytes) -> None:
-        parts = [text_of(object_of(part).get("text")) for part in list_of(item.get("summary"))]
-        parts = parts if any(parts) else [text_of(object_of(part).get("text")) for part in list_of(item.get("content"))]
-        for number, text in enumerate(parts):
-            self.state("reasoning", number, text)
+    def _conclude_reasoning(self, item: Json, raw: bytes, again: bool) -> None:
+        for field in ("content", "summary"):
+            # Some servers state under one name what they streamed under the other.
+            elsewhere = "".join(["".join(pieces) for (_, part), pieces in self._texts.items() if (part < 0) is (field == "content")])
+            for position, part in enumerate(list_of(item.get(field))):
+                number = summary_part(position) if field == "summary" else position
+                text = text_of(object_of(part).get("text"))
+                if ("reasoning", number) in self._texts or text not in elsewhere:
+                    self.state("reasoning", number, text)
+        if again:
+            return
         encrypted = text_of(clean(item.get("encrypted_content")))
         key = self.key("reasoning", 0)
         if key not in self._blocks and (encrypted or self.id):
@@ -207,3 +243,15 @@ class Item:
         block = self._blocks.get(key)
         if block is not None:
             block.meta = Raw(meta)
+
+
+def summary_part(index: int) -> int:
+    """The number of a part of a summary: not that of the reasoning's own part at this index."""
+    return ~index
+
+
+def arguments_of(value: object) -> str:
+    """A call's arguments as text; some servers write the object itself (ADK-OAI-RES-05)."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else encode_json(clean(value)).decode()

@@ -68,17 +68,21 @@ class ItemWriter:
 
     def _assistant(self, message: Message, where: str) -> None:
         own = same_origin(message.origin, self._target)
+        ids = own  # an item that followed reasoning is refused under its id once the reasoning is not there
         for number, part in enumerate(message.parts):
             place = f"{where}.content[{number}]"
             if isinstance(part, TextPart):
-                self._text(part, own, place)
+                self._text(part, ids, place)
             elif isinstance(part, ToolCallPart):
-                self._call(part, own, place)
+                self._call(part, ids, place)
             elif isinstance(part, ReasoningPart):
                 if own and part.meta is not None and (part.data is not None or self._stored):
                     self._out.append(part.meta)
+                else:
+                    ids = False
             elif isinstance(part, OpaquePart):
-                if own:
+                if own and part.raw:  # one that was announced and never came has none
+                    _meta(Raw(part.raw), place)
                     self._out.append(Raw(part.raw))
             else:
                 raise no_such_part(part, place, PROTOCOL)
@@ -92,6 +96,10 @@ class ItemWriter:
             return
         kept: Json = {name: value for name, value in meta.items() if name in _MESSAGE_FIELDS}
         content = [{"type": "output_text", "text": part.text, "annotations": []}]
+        last = self._out[-1] if self._out else None
+        if isinstance(last, dict) and last.get("type") == "message" and last.get("id") == meta["id"]:
+            last["content"] += content  # one item; a second one of this id would be refused
+            return
         self._out.append({"type": "message", "role": "assistant", **kept, "status": "completed", "content": content})
 
     def _call(self, part: ToolCallPart, own: bool, where: str) -> None:
@@ -141,7 +149,8 @@ def _file(part: FilePart, where: str) -> Json:
 
 
 def _meta(meta: Raw, where: str) -> dict[str, Raw]:
+    """What is to be replayed, as an object. Raises ConfigurationError where it is none."""
     try:
         return _decode_meta(meta)
     except msgspec.DecodeError as error:
-        raise ConfigurationError(f"{where}: the meta of a part is not a JSON object: {error}") from error
+        raise ConfigurationError(f"{where}: what is kept of a part for replay is not a JSON object: {error}") from error

@@ -7,20 +7,20 @@ ends well with `response.completed` or `response.incomplete`, and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from headwater_codecs.framing import Fault, snippet
+from headwater_codecs.framing import snippet
 from headwater_codecs.neutral import Event, FinishReason, TextDelta, error_info
 from headwater_codecs.openai_responses.wire import decode_item, decode_output, decode_response, decode_text
 from headwater_codecs.sse import Frame
 from headwater_codecs.tolerant_json import clean, encode_json
 from headwater_providers.blocks import Prose
 from headwater_providers.event_translator import EventTranslator, Json, list_of, object_of, text_of, word_of
+from headwater_providers.finish_reasons import unified
 from headwater_providers.openai_responses.dialect import ResponsesDialect
-from headwater_providers.openai_responses.items import CALLS, Item
+from headwater_providers.openai_responses.items import CALLS, Item, arguments_of, summary_part
+from headwater_providers.openai_responses.reconcile import pair
 from headwater_providers.openai_responses.usage import read_usage
 
-INCOMPLETE: dict[str, FinishReason] = {"max_output_tokens": "length", "content_filter": "content_filter", "max_tool_calls": "length"}
+INCOMPLETE: dict[str, FinishReason] = {"max_tool_calls": "length"}  # beside the words that all protocols share
 _DELTAS: dict[str, tuple[Prose, str]] = {
     "response.output_text.delta": ("text", "content_index"),
     "response.refusal.delta": ("refusal", "content_index"),
@@ -34,6 +34,12 @@ _STATED: dict[str, tuple[Prose, str, str]] = {
     "response.refusal.done": ("refusal", "content_index", "refusal"),
     "response.reasoning_text.done": ("reasoning", "content_index", "text"),
     "response.reasoning_summary_text.done": ("reasoning", "summary_index", "text"),
+}
+_PARTS: dict[str, tuple[Prose, str]] = {
+    "output_text": ("text", "text"),
+    "refusal": ("refusal", "refusal"),
+    "reasoning_text": ("reasoning", "text"),
+    "summary_text": ("reasoning", "text"),
 }
 _OF_PROSE: dict[Prose, str] = {"text": "message", "refusal": "message", "reasoning": "reasoning"}
 _ARGUMENTS = {
@@ -55,29 +61,24 @@ class ResponsesTranslator(EventTranslator):
         self._by_id: dict[str, Item] = {}
         self._by_index: dict[int, Item] = {}
         self._announced: Json = {}  # the failure that the first event told, which a later terminal overrules
-        self._plain: tuple[str | None, int | None, int | None] | None = None  # whose plain pieces of text belong to block `_plain_index`
+        self._plain_part: tuple[str | None, int | None, int | None] | None = None  # whose plain pieces of text belong to block `_plain_index`
         self._plain_index = 0
         self._plain_texts: list[str] = []
 
-    def feed(self, frames: Sequence[Frame | Fault], /) -> list[Event]:
-        """The events of these frames."""
-        writer = self._writer
-        for frame in frames:
-            if writer.done:
-                break
-            if self._plain is not None and type(frame) is Frame and not self._raw:
-                try:
-                    event = decode_text(frame.data)
-                except (ValueError, RecursionError):  # also msgspec's own errors
-                    self._plain = None
-                else:
-                    if (event.item_id, event.output_index, event.content_index) == self._plain:
-                        if event.delta:
-                            self._plain_texts.append(event.delta)
-                            writer.out.append(TextDelta(self._plain_index, event.delta))
-                        continue
-            self._take(frame)
-        return writer.take()
+    def _plain(self, frame: Frame) -> bool:
+        if self._plain_part is None:
+            return False
+        try:
+            event = decode_text(frame.data)
+        except (ValueError, RecursionError):  # also msgspec's own errors
+            self._plain_part = None
+            return False
+        if (event.item_id, event.output_index, event.content_index) != self._plain_part:
+            return False
+        if event.delta:
+            self._plain_texts.append(event.delta)
+            self._writer.out.append(TextDelta(self._plain_index, event.delta))
+        return True
 
     def _event(self, value: Json, frame: Frame) -> None:
         kind = value.get("type")
@@ -88,15 +89,19 @@ class ResponsesTranslator(EventTranslator):
             prose, place, field = _STATED[kind]
             self._item(value, _OF_PROSE[prose]).state(prose, _number(value, place), text_of(value.get(field)))
         elif kind == "response.output_item.added":
-            self._item_event(value).announce(object_of(value.get("item")))
+            if said := object_of(value.get("item")):
+                self._item_event(said, value.get("output_index"), True).announce(said, _item_bytes(value, frame.data))
         elif kind == "response.output_item.done":
-            self._item_event(value).conclude(object_of(value.get("item")), _item_bytes(value, frame.data))
+            if said := object_of(value.get("item")):
+                self._item_event(said, value.get("output_index"), False).conclude(said, _item_bytes(value, frame.data))
+        elif kind in ("response.content_part.done", "response.reasoning_summary_part.done"):
+            self._part(value)
         elif kind == "response.output_text.annotation.added":
             self._item(value, "message").cite(_number(value, "content_index"), value.get("annotation"))
         elif kind in _LIFE:
             self._life(object_of(value.get("response")))
         elif kind in _TERMINALS:
-            self._terminal(kind, object_of(value.get("response")), frame.data)
+            self._terminal(kind, value, frame.data)
         elif kind == "error":
             self._in_band(value.get("error") if isinstance(value.get("error"), dict) else value)
         elif kind.startswith("response."):
@@ -118,8 +123,16 @@ class ResponsesTranslator(EventTranslator):
         if prose == "text" and index is not None and "item_id" in value:
             id, output, content = value.get("item_id"), value.get("output_index"), value.get("content_index")
             if (id is None or isinstance(id, str)) and (output is None or type(output) is int) and (content is None or type(content) is int):
-                self._plain, self._plain_index = (id, output, content), index
+                self._plain_part, self._plain_index = (id, output, content), index
                 self._plain_texts = item.texts("text", part)
+
+    def _part(self, value: Json) -> None:
+        part = object_of(value.get("part"))
+        if (known := _PARTS.get(text_of(part.get("type")))) is not None:
+            self.progress += 1
+            prose, field = known
+            place = "summary_index" if part.get("type") == "summary_text" else "content_index"
+            self._item(value, _OF_PROSE[prose]).state(prose, _number(value, place), text_of(part.get(field)))
 
     def _about_item(self, kind: str, value: Json) -> None:
         """Arguments of calls, the life of built-in tools, and what nobody has heard of yet."""
@@ -128,17 +141,17 @@ class ResponsesTranslator(EventTranslator):
             type, field = _ARGUMENTS[head]
             item = self._item(value, type)
             if tail == "delta":
-                item.add_arguments(text_of(value.get("delta")))
+                item.add_arguments(arguments_of(value.get("delta")))
             else:
                 item.name = item.name or word_of(value.get("name")) or ""
-                item.state_arguments(text_of(value.get(field)))
+                item.state_arguments(arguments_of(value.get(field)))
         elif "item_id" in value or "output_index" in value:
             self.progress += 1  # a tool of the provider's is at work
 
     def _item(self, value: Json, type: str) -> Item:
         """The item that an event belongs to."""
         id, index = word_of(value.get("item_id")), value.get("output_index")
-        if id is not None and (known := self._by_id.get(id)) is not None:
+        if id is not None and (known := self._by_id.get(id)) is not None and known.type in ("", type):
             return known
         if isinstance(index, int) and (known := self._by_index.get(index)) is not None and known.type in ("", type):
             return known
@@ -160,18 +173,20 @@ class ResponsesTranslator(EventTranslator):
         self._items.append(item)
         return item
 
-    def _item_event(self, value: Json) -> Item:
-        """The item of an event that holds it whole. Deltas may have come before it was announced."""
-        said = object_of(value.get("item"))
-        id, index = word_of(said.get("id")), value.get("output_index")
-        type = text_of(said.get("type"))
-        if id is not None and (known := self._by_id.get(id)) is not None:
-            return known
-        call_id = word_of(said.get("call_id"))
-        for item in self._items:
-            if (isinstance(index, int) and item.output_index == index and item.type in ("", type)) or (
-                not item.done and item.type == type and ((call_id is not None and item.call_id == call_id) or (id is None and index is None))
-            ):
+    def _item_event(self, said: Json, index: object, begins: bool) -> Item:
+        """The item of an event that holds it whole. Deltas may have come before it was announced; servers number items alike, or call them alike."""
+        id, type, call_id = word_of(said.get("id")), text_of(said.get("type")), word_of(said.get("call_id"))
+        candidates = [item for item in reversed(self._items) if item.type in ("", type)]
+        for item in candidates:
+            if id is not None and item.id == id and not (begins and item.done):
+                return item
+        for item in candidates:
+            if call_id is not None and item.call_id == call_id and not item.done:
+                return item
+        for item in candidates:
+            if (begins and item.announced) or (item.done and item.id != id) or (call_id and item.call_id and call_id != item.call_id):
+                continue
+            if (isinstance(index, int) and item.output_index == index) or (not item.done and id is None and index is None):
                 if id is not None:
                     self._by_id[id] = item
                 return item
@@ -186,39 +201,51 @@ class ResponsesTranslator(EventTranslator):
         self._writer.response_id = self._writer.response_id or word_of(response.get("id"))
         self._writer.model = self._writer.model or word_of(response.get("model"))
 
-    def _terminal(self, kind: str, response: Json, data: bytes) -> None:
-        if not response and kind != "response.failed":
+    def _terminal(self, kind: str, value: Json, data: bytes) -> None:
+        response = object_of(value.get("response"))
+        if kind == "response.failed":
+            response = response or value
+        elif not response:
             return  # an event that carries no response ends nothing (ADK-OAI-FIN-02)
-        self._conclude(kind.rpartition(".")[2], response, _outputs(response, data, wrapped=True))
+        self._conclude(_status(response, kind.rpartition(".")[2]), response, _outputs(response, data, wrapped=True))
 
     def _whole(self, response: Json, data: bytes) -> None:
         """A response that was not streamed."""
-        self._conclude(text_of(response.get("status")) or "completed", response, _outputs(response, data, wrapped=False))
+        self._conclude(_status(response, ""), response, _outputs(response, data, wrapped=False))
 
     def _conclude(self, status: str, response: Json, outputs: list[tuple[Json, bytes]]) -> None:
         self._identify(response)
         if usage := object_of(response.get("usage")):
             self._writer.count(read_usage(usage))
-        if status == "done":
-            status = text_of(response.get("status")) or "completed"
         if status in ("failed", "cancelled"):
             self._failed(status, response)
             return
         if status in ("in_progress", "queued"):
             self._fail(error_info("truncated", f"the response is still {status}", phase="stream"))
             return
-        self._adopt(outputs)
         incomplete = status == "incomplete"
+        self._adopt(outputs, incomplete)
+        self._close(incomplete)
         reason = word_of(object_of(response.get("incomplete_details")).get("reason"))
-        for item in self._items:
-            if not item.done and item.type in CALLS and not item.call_is_open:
-                item.conclude({"type": item.type}, b"") if item.name else self.note("nameless_call", "a tool call never got a name; it was left out")
         finish: FinishReason = "stop"
         if incomplete:
-            finish = INCOMPLETE.get(reason or "", "unknown")
+            finish = INCOMPLETE.get(reason or "") or unified(reason)
         elif any(item.refused for item in self._items):
             finish = "refusal"
         self._finish_with(finish, (reason or status) if incomplete else status, cut=incomplete)
+
+    def _close(self, cut: bool) -> None:
+        """Close what the provider did not: calls are judged by what came of them, an item that is kept as it is never came whole."""
+        for item in self._items:
+            if item.done:
+                continue
+            if item.type in CALLS:
+                if item.name:
+                    item.conclude({"type": item.type}, b"", cut)
+                else:
+                    self.note("nameless_call", "a tool call never got a name; it was left out")
+            elif item.type not in _OF_PROSE.values():
+                item.close(complete=False)
 
     def _failed(self, status: str, response: Json) -> None:
         error = response.get("error")
@@ -227,30 +254,11 @@ class ResponsesTranslator(EventTranslator):
         else:
             self._fail(error_info("server" if status == "failed" else "aborted", f"the response ended as {status}", phase="stream"), status)
 
-    def _adopt(self, outputs: list[tuple[Json, bytes]]) -> None:
+    def _adopt(self, outputs: list[tuple[Json, bytes]], cut: bool) -> None:
         """Complete the items from the terminal's list (ADK-OAI-FIN-05 to 09)."""
-        left = list(self._items)
-        for position, (said, raw) in enumerate(outputs):
-            item = self._match(said, position, left)
-            if item is None:
-                item = self._new(word_of(said.get("id")), None, text_of(said.get("type")))
-            else:
-                left.remove(item)
-            item.conclude(said, raw)
-
-    def _match(self, said: Json, position: int, left: list[Item]) -> Item | None:
-        id, call_id, type = word_of(said.get("id")), word_of(said.get("call_id")), text_of(said.get("type"))
-        for item in left:
-            if id is not None and item.id == id:
-                return item
-        for item in left:
-            if call_id is not None and item.call_id == call_id:
-                return item
-        same = [item for item in left if item.type == type and (item.done is False or id is None or item.id is None or item.output_index == position)]
-        if type in CALLS:
-            name = word_of(said.get("name"))
-            same = [item for item in same if item.name in ("", name) and (item.call_id is None or call_id is None)]
-        return same[0] if same else None
+        for (said, raw), item in zip(outputs, pair(self._items, [said for said, _ in outputs]), strict=True):
+            if said:
+                (item or self._new(word_of(said.get("id")), None, text_of(said.get("type")))).conclude(said, raw, cut)
 
     def _ended_well(self) -> bool:
         return False
@@ -269,8 +277,22 @@ class ResponsesTranslator(EventTranslator):
 
 
 def _number(value: Json, name: str) -> int:
+    """The number of a part; the parts of a summary have numbers of their own."""
     number = value.get(name)
-    return number if isinstance(number, int) and not isinstance(number, bool) else 0
+    number = number if isinstance(number, int) and not isinstance(number, bool) else 0
+    return summary_part(number) if name == "summary_index" else number
+
+
+def _status(response: Json, told: str) -> str:
+    """How the response ended: as the event's name says (`told`), unless the response itself tells a failure or a cut (ADK-OAI-RES-10)."""
+    status = text_of(response.get("status"))
+    if told in ("failed", "incomplete", "cancelled"):
+        return told
+    if status == "failed" or (not status and isinstance(response.get("error"), dict)):
+        return "failed"
+    if status == "incomplete" or (not status and isinstance(response.get("incomplete_details"), dict)):
+        return "incomplete"
+    return "completed" if told == "completed" else status or "completed"
 
 
 def _item_bytes(value: Json, data: bytes) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headwater_codecs.framing import snippet
 from headwater_codecs.neutral import ChoiceEnd, ErrorInfo, error_info
+from headwater_codecs.openai_text.wire import decode_text
 from headwater_codecs.sse import Frame
 from headwater_providers.bare_error import is_bare_error, says_error
 from headwater_providers.event_translator import EventTranslator, Json, list_of, object_of, text_of, word_of
@@ -22,6 +23,15 @@ class TextTranslator(EventTranslator):
     def __init__(self, dialect: TextDialect | None = None, *, provider: str | None = None, choices: int = 1, raw: bool = False) -> None:
         super().__init__(dialect or TextDialect(), provider=provider, choices=choices, raw=raw)
         self._finished: dict[int, str | None] = {}  # choice -> its finish reason
+
+    def _plain(self, frame: Frame) -> bool:
+        if not self._finished or frame.event == "error":
+            return False
+        try:
+            (choice,) = decode_text(frame.data).choices
+        except (ValueError, RecursionError):  # also msgspec's own errors
+            return False
+        return self._blocks.more(choice.index, choice.text) is not None
 
     def _frame(self, frame: Frame) -> None:
         if frame.data.lstrip().startswith(b"[DONE]"):

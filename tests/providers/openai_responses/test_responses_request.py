@@ -1,0 +1,125 @@
+"""Input items of openai-responses: what goes back as it came, and what must not."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from msgspec import Raw
+
+from headwater_codecs.neutral import (
+    ConfigurationError,
+    Message,
+    OpaquePart,
+    Origin,
+    Part,
+    ReasoningPart,
+    Request,
+    TextPart,
+    ToolCallPart,
+    tool_result,
+    user,
+)
+from headwater_providers.adapter import Target
+from headwater_providers.openai_responses.adapter import OpenAIResponsesAdapter
+
+TARGET = Target(model="gpt-5", provider="openai", protocol="openai-responses", base_url="https://api.example/v1")
+HI = {"role": "user", "content": [{"type": "input_text", "text": "hi"}]}
+REASONING = b'{"id":"rs1", "type":"reasoning","summary":[],"encrypted_content":"ENC="}'
+THOUGHT = ReasoningPart("", None, True, "ENC=", Raw(REASONING))
+UNKNOWN_THOUGHT = ReasoningPart("plan", None, False, None, Raw(b'{"id":"rs1","type":"reasoning","summary":[]}'))
+TEXT = TextPart("A", None, Raw(b'{"id":"m1","phase":"final"}'))
+CALL = ToolCallPart("c1", "f", "{}", meta=Raw(b'{"id":"fc1"}'))
+ITEM = b'{"id":"ws1", "type":"web_search_call"}'
+
+
+def body(*parts: Part, origin: Origin | None = None, store: bool | None = None) -> bytes:
+    """The body of a request whose second message is an assistant's with these parts."""
+    messages = [user("hi"), Message("assistant", parts, origin=origin)]
+    return OpenAIResponsesAdapter().build(Request(model="openai/gpt-5", messages=messages, store=store), TARGET, None).body
+
+
+def items(*parts: Part, origin: Origin | None = None, store: bool | None = None) -> list[object]:
+    """The input items of these parts."""
+    value = msgspec.json.decode(body(*parts, origin=origin, store=store))["input"]
+    assert value[0] == HI
+    return list(value[1:])
+
+
+def message(*texts: str) -> dict[str, object]:
+    """An output message with these texts."""
+    content = [{"type": "output_text", "text": text, "annotations": []} for text in texts]
+    return {"type": "message", "role": "assistant", "id": "m1", "phase": "final", "status": "completed", "content": content}
+
+
+def test_what_came_goes_back_byte_for_byte() -> None:
+    """Reasoning and items that are not modelled."""
+    sent = body(THOUGHT, OpaquePart("web_search_call", ITEM), TEXT)
+    assert REASONING in sent
+    assert ITEM in sent
+
+
+def test_ids_go_back_behind_their_reasoning() -> None:
+    """Message and call keep the ids that the provider gave them."""
+    call = {"id": "fc1", "type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
+    assert items(THOUGHT, TEXT, CALL)[1:] == [message("A"), call]
+
+
+def test_no_ids_without_their_reasoning() -> None:
+    """The provider refuses an item under its id whose reasoning is not there; without the id it is a text or a call like any other."""
+    call = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
+    assert items(UNKNOWN_THOUGHT, TEXT, CALL) == [{"role": "assistant", "content": "A"}, call]
+
+
+def test_stored_reasoning_goes_back_without_its_content() -> None:
+    """Where the provider keeps its items, the id is enough."""
+    reasoning = {"id": "rs1", "type": "reasoning", "summary": []}
+    assert items(UNKNOWN_THOUGHT, TEXT, store=True) == [reasoning, message("A")]
+
+
+def test_parts_of_one_message_are_one_item() -> None:
+    """A second item of the same id would be refused."""
+    other = TextPart("B", None, TEXT.meta)
+    assert items(TEXT, other) == [message("A", "B")]
+
+
+def test_parts_of_two_messages_are_two_items() -> None:
+    """Their ids differ."""
+    other = TextPart("B", None, Raw(b'{"id":"m2","phase":"final"}'))
+    assert items(TEXT, other) == [message("A"), {**message("B"), "id": "m2"}]
+
+
+def test_an_item_that_never_came_is_left_out() -> None:
+    """There is nothing to send."""
+    assert items(OpaquePart("web_search_call", b""), TEXT) == [message("A")]
+
+
+@pytest.mark.parametrize("raw", [b"{", b"[]", b"nothing"])
+def test_an_item_that_is_no_object_is_refused(raw: bytes) -> None:
+    """It would spoil the body."""
+    with pytest.raises(ConfigurationError, match=r"messages\[1\]\.content\[0\]"):
+        body(OpaquePart("web_search_call", raw))
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [Origin("anthropic", "anthropic-messages", "claude"), Origin("openai", "openai-responses", "gpt-4o"), Origin("openai", "openai-chat", "gpt-5")],
+)
+def test_what_another_model_thought_stays_at_home(origin: Origin) -> None:
+    """Its reasoning, its items and its ids mean nothing here."""
+    call = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
+    sent = items(THOUGHT, OpaquePart("web_search_call", ITEM), TEXT, CALL, origin=origin)
+    assert sent == [{"role": "assistant", "content": "A"}, call]
+
+
+def test_a_cut_call_and_its_result_are_left_out() -> None:
+    """It must never be taken for one that was run."""
+    cut = ToolCallPart("c1", "f", '{"a', complete=False)
+    messages = [user("hi"), Message("assistant", (TEXT, cut)), tool_result("c1", "no"), user("hi")]
+    built = OpenAIResponsesAdapter().build(Request(model="openai/gpt-5", messages=messages), TARGET, None)
+    assert msgspec.json.decode(built.body)["input"] == [HI, message("A"), HI]
+
+
+def test_the_messages_are_not_changed() -> None:
+    """Twice the same request gives twice the same body."""
+    parts = (THOUGHT, TEXT, TextPart("B", None, TEXT.meta), CALL)
+    assert body(*parts) == body(*parts)
