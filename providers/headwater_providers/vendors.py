@@ -28,6 +28,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     base_path: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     dialect: Mapping[str, object] = field(default_factory=dict)
+    model_dialect: tuple[tuple[str, Mapping[str, object]], ...] = ()
 
 
 class ProviderSpec(Struct, frozen=True, kw_only=True):
@@ -84,11 +85,11 @@ class ProviderSpec(Struct, frozen=True, kw_only=True):
 
     def flags(self, protocol: str, model: str) -> dict[str, object]:
         """The dialect flags for one model."""
-        flags = dict(self.endpoint(protocol).dialect)
-        if protocol == self.protocol:
-            for pattern, more in self.model_dialect:
-                if re.search(pattern, model):
-                    flags.update(more)
+        endpoint = self.endpoint(protocol)
+        flags = dict(endpoint.dialect)
+        for pattern, more in self.model_dialect if protocol == self.protocol else endpoint.model_dialect:
+            if re.search(pattern, model):
+                flags.update(more)
         return flags
 
 

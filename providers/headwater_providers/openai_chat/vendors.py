@@ -48,7 +48,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
         models=(r"^(gpt-\d|gpt-audio|chatgpt-|o[134](-|$)|ft:gpt-)",),
         dialect=_OPENAI,
         model_dialect=_OPENAI_MODELS,
-        also={"openai-responses": Endpoint(), "openai-text": Endpoint(), "openai-assistants": Endpoint()},
+        also={"openai-responses": Endpoint(model_dialect=_OPENAI_MODELS), "openai-text": Endpoint(), "openai-assistants": Endpoint()},
     ),
     ProviderSpec(
         id="azure",
@@ -60,7 +60,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
         aliases=("azure-openai",),
         dialect={**_OPENAI, "auth": "api-key-or-token"},
         model_dialect=_OPENAI_MODELS,
-        also={"openai-responses": Endpoint(dialect={"auth": "api-key-or-token"})},
+        also={"openai-responses": Endpoint(dialect={"auth": "api-key-or-token"}, model_dialect=_OPENAI_MODELS)},
     ),
     ProviderSpec(
         id="azure-deployment",

@@ -9,6 +9,7 @@ from msgspec import Raw
 from headwater_codecs.neutral import (
     ConfigurationError,
     Message,
+    Model,
     OpaquePart,
     Origin,
     Part,
@@ -20,6 +21,7 @@ from headwater_codecs.neutral import (
     user,
 )
 from headwater_providers.adapter import Target
+from headwater_providers.builtin import new_registries
 from headwater_providers.openai_responses.adapter import OpenAIResponsesAdapter
 
 TARGET = Target(model="gpt-5", provider="openai", protocol="openai-responses", base_url="https://api.example/v1")
@@ -123,3 +125,12 @@ def test_the_messages_are_not_changed() -> None:
     """Twice the same request gives twice the same body."""
     parts = (THOUGHT, TEXT, TextPart("B", None, TEXT.meta), CALL)
     assert body(*parts) == body(*parts)
+
+
+def test_a_reasoning_model_of_the_vendor_asks_for_its_encrypted_reasoning() -> None:
+    """The flags by the model's name hold for a further protocol too: without them the reasoning is lost between two turns (OR-RS-02)."""
+    registries = new_registries(plugins=False)
+    for name, included in (("gpt-5", ["reasoning.encrypted_content"]), ("gpt-4o", None)):
+        target = registries.resolve(Model(f"openai/{name}", protocol="openai-responses", api_key="k"))
+        built = registries.adapter("openai-responses").build(Request(model=name, messages=[user("hi")]), target, None)
+        assert msgspec.json.decode(built.body).get("include") == included
