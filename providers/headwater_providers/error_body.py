@@ -98,7 +98,7 @@ def _validation(item: object) -> str:
 
 
 def _message(body: dict[str, object], depth: int) -> str:
-    text = _text(body, "message", "msg", "detail", "error_message", "error_msg", "error_description", "status_msg", "title") or ""
+    text = _text(body, "message", "Message", "msg", "detail", "error_message", "error_msg", "error_description", "status_msg", "title") or ""
     if not text and depth:
         for key in ("detail", "message"):
             if isinstance(value := body.get(key), list):

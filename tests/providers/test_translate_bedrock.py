@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+import headwater as hw
 from told import messages, told
 
 AWS = "application/vnd.amazon.eventstream"
@@ -178,6 +179,14 @@ INVOKE: dict[str, tuple[bytes, list[object]]] = {
     "an exception first": (messages(("throttlingException", {"message": "slow"})), [("rate_limit", None)]),
     "no base64": (messages(("chunk", {"bytes": "%%%"})), [("malformed", None)]),
 }
+
+
+@pytest.mark.parametrize("body", [b'{"message":"no access"}', b'{"Message":"no access"}', b'{"error":{"message":"no access"}}'])
+def test_an_error_in_place_of_an_invoked_stream(body: bytes) -> None:
+    """With status 200 and no frame around it, it is still told as what it says."""
+    error = hw.decode("bedrock-invoke", [body], content_type="application/json").error
+    assert error is not None
+    assert (error.kind, error.message) == ("server", "no access")
 
 
 @pytest.mark.parametrize("name", INVOKE)

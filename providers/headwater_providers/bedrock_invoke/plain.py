@@ -5,6 +5,7 @@ from __future__ import annotations
 from headwater_codecs.neutral import FinishReason, Usage
 from headwater_codecs.sse import Frame
 from headwater_codecs.tolerant_json import clean, encode_json
+from headwater_providers.bare_error import is_bare_error, says_error
 from headwater_providers.counts import read_count
 from headwater_providers.event_translator import EventTranslator, Json, list_of, object_of, text_of, word_of
 
@@ -55,6 +56,9 @@ class PlainInvokeTranslator(EventTranslator):
                 text += text_of(message.get("content"))
                 reason = object_of(choice).get("stop_reason") or object_of(choice).get("finish_reason") or reason
                 self._calls(list_of(message.get("tool_calls")))
+        elif "outputText" not in value and (says_error(value.get("error")) or is_bare_error(value) or text_of(value.get("Message"))):
+            self._in_band(value)
+            return
         self._blocks.write("text", "text", text_of(text))
         self._intervened = self._intervened or value.get(_GUARDRAIL) == "INTERVENED"
         self._count(value)
