@@ -1,12 +1,11 @@
-"""What the openai-chat encoder writes, the openai-chat translator reads: the same answer comes back."""
+"""What the openai-chat encoder writes of a fixture, streamed or whole. That the same events come back is in `test_round_trips`."""
 
 from __future__ import annotations
 
 import pytest
 
 import headwater
-from headwater.aggregate import Aggregator
-from headwater_codecs.neutral import Event, Response
+from headwater_codecs.neutral import Event, Finish, Response
 from headwater_codecs.openai_chat.encode import ChatEncoder, encode_response
 from helpers import Fixture, fixtures
 
@@ -39,23 +38,13 @@ def replay(events: list[Event]) -> bytes:
     return b"".join(encoder.feed([event]) for event in events) + encoder.finish()
 
 
-def folded(events: list[Event]) -> Response:
-    """The answer that the events tell."""
-    aggregator = Aggregator()
-    aggregator.feed(events)
-    return aggregator.response
-
-
 @pytest.mark.parametrize("fixture", FIXTURES, ids=[fixture.name for fixture in FIXTURES])
-def test_round_trip(fixture: Fixture) -> None:
-    """Events that were encoded and decoded again tell the same answer; a second round gives the same bytes."""
+def test_second_round(fixture: Fixture) -> None:
+    """Events that were encoded and decoded again are encoded as the same bytes."""
     events = headwater.decode_events("openai-chat", [fixture.data], content_type=fixture.content_type, options=fixture.options)
-    answer = folded(events)
     encoded = replay(events)
-    again = headwater.decode_events("openai-chat", [encoded])
-    assert carried(folded(again)) == carried(answer)
-    if answer.error is None:
-        assert replay(again) == encoded
+    if isinstance(events[-1], Finish):
+        assert replay(headwater.decode_events("openai-chat", [encoded])) == encoded
 
 
 @pytest.mark.parametrize("fixture", FIXTURES, ids=[fixture.name for fixture in FIXTURES])

@@ -5,10 +5,10 @@ that was opened first is written as it comes, what belongs to later ones waits u
 from outside, so equal events give equal bytes.
 
 What this wire cannot carry: further choices (only choice 0 is written); refusal blocks (their text goes out as text, the reason is `refusal`);
-signatures of text and of calls; `meta`, item ids, raw frames; the free text of custom tools (it becomes `{"input": text}`); that a call was cut
-(its arguments stop where they stop); opaque items that are no JSON object or were cut; the finish reasons `content_filter` (`refusal` here), `error`
-and `unknown` (no reason); other words for a reason than its own; counts that are unknown (zero where clients demand one); citations that come after
-their block was closed; `Finish.detail` but a stop sequence.
+signatures of text and of calls; `meta`, item ids, raw frames; the free text of custom tools (it becomes `{"input": text}`); that a block was cut,
+unless the stream failed there (a call's arguments stop where they stop); opaque items that are no JSON object of their own kind or were cut; the
+finish reasons `content_filter` (`refusal` here), `error` and `unknown` (no reason); other words for a reason than its own; counts that are unknown
+(zero where clients demand one); citations that come after their block was closed; `Finish.detail` but a stop sequence.
 """
 
 from __future__ import annotations
@@ -19,7 +19,15 @@ from typing import TypeAlias, cast
 import msgspec
 from msgspec import Raw, Struct
 
-from headwater_codecs.anthropic_messages.encode_blocks import call_start, citation_of, content_block, custom_input, is_object, redacted_block
+from headwater_codecs.anthropic_messages.encode_blocks import (
+    call_start,
+    citation_of,
+    content_block,
+    custom_input,
+    is_object,
+    on_one_line,
+    redacted_block,
+)
 from headwater_codecs.anthropic_messages.encode_wire import (
     ERROR_TYPES,
     BlockDelta,
@@ -75,13 +83,15 @@ _EMPTY_THINKING = Raw(b'{"type":"thinking","thinking":"","signature":""}')
 class _Open:
     """A block that is not closed: its number on the wire once it is written, and what waits until then."""
 
-    __slots__ = ("closed", "custom", "empty", "number", "start", "waiting")
+    __slots__ = ("closed", "complete", "custom", "empty", "kind", "number", "start", "waiting")
 
     def __init__(self, start: Raw | None, custom: bool = False) -> None:
         self.start = start  # None where only its end tells what it is
         self.number = -1
         self.waiting: list[object] = []  # deltas
         self.closed = False
+        self.complete = True
+        self.kind = ""  # of an opaque item
         self.custom: list[str] | None = [] if custom else None
         self.empty = True
 
@@ -102,6 +112,7 @@ class MessagesEncoder:
         self._open: dict[int, _Open] = {}  # by our index, in the order in which they were opened
         self._others: set[int] = set()  # open blocks of further choices
         self._number = 0
+        self._stop = b""  # of the last block, where that was cut
         self._refused = False
 
     def feed(self, events: Iterable[Event], /) -> bytes:
@@ -148,6 +159,7 @@ class MessagesEncoder:
             if block.start is None and not block.closed:
                 return
             if block.number < 0 and block.start is not None:
+                self._release(out)
                 block.number, self._number = self._number, self._number + 1
                 out.append(_frame("content_block_start", BlockStart(block.number, block.start)))
             if block.start is not None:
@@ -157,7 +169,15 @@ class MessagesEncoder:
                 return
             del self._open[index]
             if block.start is not None:
-                out.append(_frame("content_block_stop", BlockStop(block.number)))
+                self._stop = _frame("content_block_stop", BlockStop(block.number))
+                if block.complete:
+                    self._release(out)
+
+    def _release(self, out: list[bytes]) -> None:
+        """A block that was cut is stopped only when the answer goes on: behind a failure it must not look whole."""
+        if self._stop:
+            out.append(self._stop)
+            self._stop = b""
 
     def _delta(self, index: int, delta: object, out: list[bytes]) -> None:
         if index in self._others:
@@ -169,14 +189,14 @@ class MessagesEncoder:
         block.waiting.append(delta)
         self._write(out)
 
-    def _close(self, index: int, out: list[bytes]) -> None:
+    def _close(self, index: int, out: list[bytes], complete: bool = True) -> None:
         if index in self._others:
             self._others.discard(index)
             return
         block = self._open[index]
         if block.closed:
             raise KeyError(index)
-        block.closed = True
+        block.closed, block.complete = True, complete
         self._write(out)
 
     def _on_text_start(self, event: TextStart, out: list[bytes]) -> None:
@@ -195,6 +215,8 @@ class MessagesEncoder:
 
     def _on_opaque_start(self, event: OpaqueStart, out: list[bytes]) -> None:
         self._start(event.index, event.choice, None, out)
+        if not event.choice:
+            self._open[event.index].kind = event.kind
 
     def _on_text(self, event: TextDelta | RefusalDelta, out: list[bytes]) -> None:
         self._delta(event.index, TextPiece(event.text), out)
@@ -211,7 +233,7 @@ class MessagesEncoder:
             self._delta(event.index, InputPiece(event.arguments), out)
 
     def _on_end(self, event: TextEnd | RefusalEnd, out: list[bytes]) -> None:
-        self._close(event.index, out)
+        self._close(event.index, out, event.complete)
 
     def _on_reasoning_end(self, event: ReasoningEnd, out: list[bytes]) -> None:
         if event.index not in self._others:
@@ -222,21 +244,22 @@ class MessagesEncoder:
                 block.start = _EMPTY_THINKING
                 if event.signature:
                     block.waiting.append(SignaturePiece(event.signature))
-        self._close(event.index, out)
+        self._close(event.index, out, event.complete)
 
     def _on_call_end(self, event: ToolCallEnd, out: list[bytes]) -> None:
-        """A call without arguments gets `{}`: clients parse what they were sent."""
+        """A call without arguments gets `{}`: clients parse what they were sent. The object that is made of free text stops where it was cut."""
         if event.index not in self._others:
             block = self._open[event.index]
             if block.custom is not None:
-                block.waiting.append(InputPiece(custom_input("".join(block.custom)).decode()))
+                whole = custom_input("".join(block.custom)).decode()
+                block.waiting.append(InputPiece(whole if event.complete else whole[:-2]))
             elif block.empty and event.complete:
                 block.waiting.append(InputPiece("{}"))
-        self._close(event.index, out)
+        self._close(event.index, out, event.complete)
 
     def _on_opaque_end(self, event: OpaqueEnd, out: list[bytes]) -> None:
-        if event.index not in self._others and event.complete and is_object(event.raw):
-            self._open[event.index].start = Raw(event.raw)
+        if event.index not in self._others and event.complete and is_object(event.raw, self._open[event.index].kind):
+            self._open[event.index].start = on_one_line(event.raw)
         self._close(event.index, out)
 
     def _on_citation(self, event: Citation, out: list[bytes]) -> None:
@@ -252,6 +275,7 @@ class MessagesEncoder:
             raise LocalProtocolError("Finish came while a block is open")
         self._ended = True
         self._begin(out)
+        self._release(out)
         reason = "refusal" if self._refused and event.finish_reason == "stop" else stop_reason(event.finish_reason, event.raw_finish_reason)
         sequence = event.detail if reason == "stop_sequence" else None
         out.append(_frame("message_delta", MessageDelta(StopDelta(reason, sequence), written_usage(event.usage or self._usage))))

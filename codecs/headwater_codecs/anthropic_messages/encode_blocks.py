@@ -23,7 +23,7 @@ def content_block(block: Block) -> Raw | None:
             return redacted_block(block.data)
         return Raw(_encode({"type": "thinking", "thinking": block.text, "signature": block.signature or ""}))
     if block.kind == "opaque":
-        return Raw(block.raw) if block.complete and is_object(block.raw) else None
+        return on_one_line(block.raw) if block.complete and is_object(block.raw, block.opaque_kind) else None
     if not block.complete:
         return None
     call = block.call
@@ -49,14 +49,19 @@ def custom_input(text: str) -> bytes:
 def citation_of(event: Citation) -> Raw:
     """The source as this wire's own providers wrote it; else what is known of it."""
     if event.raw is not None and is_object(event.raw):
-        return event.raw
+        return on_one_line(bytes(event.raw))
     return Raw(_encode({"type": "web_search_result_location", "url": event.url, "title": event.title, "cited_text": event.cited_text or ""}))
 
 
-def is_object(raw: bytes | Raw) -> bool:
-    """Whether these bytes are one JSON object, on one line, so that a frame can hold it."""
+def on_one_line(raw: bytes) -> Raw:
+    """The object as it came, unless its line ends would end the line of the frame."""
+    return Raw(_encode(msgspec.json.decode(raw)) if b"\n" in raw or b"\r" in raw else raw)
+
+
+def is_object(raw: bytes | Raw, kind: str | None = None) -> bool:
+    """Whether these bytes are one JSON object, of this `kind` where one is asked for: another one would be read as what it is not."""
     try:
-        msgspec.json.decode(raw, type=dict[str, Raw])
+        fields = msgspec.json.decode(raw, type=dict[str, Raw])
     except (ValueError, RecursionError):
         return False
-    return True
+    return kind is None or bytes(fields.get("type", b"")) == _encode(kind)

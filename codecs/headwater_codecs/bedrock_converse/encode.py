@@ -2,7 +2,8 @@
 
 Blocks come one after the other, so those that interleave are put in sequence. What this wire cannot carry: further choices (only choice 0 is
 written); refusal blocks (their text goes out as text); signatures of text and of calls; `meta`, item ids; the free text of custom tools (it becomes
-`{"input": text}`); that a call was cut (its arguments stop where they stop); opaque items and citations (left out); the finish reasons `refusal`
+`{"input": text}`); that a block was cut, unless the stream failed there (a call's arguments stop where they stop); opaque items and citations
+(left out); the finish reasons `refusal`
 (content_filtered), `pause` and `unknown` (end_turn), `error` (malformed_model_output); other words for a reason than its own; `Finish.detail`;
 unknown counts (zero); reasoning tokens; the model and the id of the answer; error kinds beyond the five exceptions.
 """
@@ -68,13 +69,17 @@ class ConverseEncoder(EventEncoder):
         self._blocks: dict[int, int] = {}  # our index -> the wire's
         self._custom: dict[int, list[str]] = {}
         self._usage: Usage | None = None
+        self._held = b""  # how the last block stops, where that was cut
 
     def feed(self, events: Iterable[Event], /) -> bytes:
         """The bytes of these events; see `EventEncoder.feed`."""
         return b"".join([super(ConverseEncoder, self).feed([event]) for event in self._sequencer.feed(events)])
 
     def _event(self, kind: str, payload: Json, out: list[bytes]) -> None:
-        out.append(encode_message({":event-type": kind, ":content-type": "application/json", ":message-type": "event"}, encode_json(payload)))
+        if self._held:
+            out.append(self._held)
+            self._held = b""
+        out.append(_message(kind, payload))
 
     def _begin(self, out: list[bytes]) -> None:
         if not self._begun:
@@ -93,9 +98,16 @@ class ConverseEncoder(EventEncoder):
         if index in self._blocks:
             self._event("contentBlockDelta", {"contentBlockIndex": self._blocks[index], "delta": delta}, out)
 
-    def _stop(self, index: int, out: list[bytes]) -> None:
-        if index in self._blocks:
-            self._event("contentBlockStop", {"contentBlockIndex": self._blocks[index]}, out)
+    def _stop(self, index: int, complete: bool, out: list[bytes]) -> None:
+        """A block that was cut is stopped only when the answer goes on: behind a failure it must not look whole."""
+        if index not in self._blocks:
+            return
+        stop = {"contentBlockIndex": self._blocks[index]}
+        if complete:
+            self._event("contentBlockStop", stop, out)
+        else:
+            out.append(self._held)
+            self._held = _message("contentBlockStop", stop)
 
     def _on_text(self, event: TextDelta | RefusalDelta, out: list[bytes]) -> None:
         self._delta(event.index, {"text": event.text}, out)
@@ -104,14 +116,14 @@ class ConverseEncoder(EventEncoder):
         self._delta(event.index, {"reasoningContent": {"text": event.text}}, out)
 
     def _on_end(self, event: TextEnd | RefusalEnd, out: list[bytes]) -> None:
-        self._stop(event.index, out)
+        self._stop(event.index, event.complete, out)
 
     def _on_reasoning_end(self, event: ReasoningEnd, out: list[bytes]) -> None:
         if event.redacted and event.data is not None:
             self._delta(event.index, {"reasoningContent": {"redactedContent": event.data}}, out)
         elif event.signature is not None:
             self._delta(event.index, {"reasoningContent": {"signature": event.signature}}, out)
-        self._stop(event.index, out)
+        self._stop(event.index, event.complete, out)
 
     def _on_call_start(self, event: ToolCallStart, out: list[bytes]) -> None:
         if event.choice:
@@ -132,8 +144,8 @@ class ConverseEncoder(EventEncoder):
     def _on_call_end(self, event: ToolCallEnd, out: list[bytes]) -> None:
         if event.index in self._custom:
             text = encode_json({"input": "".join(self._custom.pop(event.index))}).decode()
-            self._delta(event.index, {"toolUse": {"input": text}}, out)
-        self._stop(event.index, out)
+            self._delta(event.index, {"toolUse": {"input": text if event.complete else text[:-2]}}, out)
+        self._stop(event.index, event.complete, out)
 
     def _on_usage(self, event: UsageUpdate, out: list[bytes]) -> None:
         self._usage = event.usage
@@ -168,6 +180,10 @@ class ConverseEncoder(EventEncoder):
         Finish: _on_finish,
         StreamFailed: _on_failed,
     }
+
+
+def _message(kind: str, payload: Json) -> bytes:
+    return encode_message({":event-type": kind, ":content-type": "application/json", ":message-type": "event"}, encode_json(payload))
 
 
 def written_usage(usage: Usage) -> Json:

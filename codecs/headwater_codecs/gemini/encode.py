@@ -12,7 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
+from msgspec import Raw
+
 from headwater_codecs.event_encoder import EventEncoder, Handlers, Json, as_object, encode_json
+from headwater_codecs.gemini.wire import decode_raw
 from headwater_codecs.neutral.errors import ErrorInfo
 from headwater_codecs.neutral.events import (
     ChoiceEnd,
@@ -80,7 +83,7 @@ class GeminiEncoder(EventEncoder):
         out.append((b"[" if self._chunks == 0 else b",\n") + data + (b"]" if last else b""))
         self._chunks += 1
 
-    def _part(self, choice: int, part: Json, out: list[bytes]) -> None:
+    def _part(self, choice: int, part: Json | Raw, out: list[bytes]) -> None:
         candidate = {"content": {"role": "model", "parts": [part]}, "index": choice}
         self._write({"candidates": [candidate], "modelVersion": self.model, "responseId": self.id}, out)
 
@@ -125,12 +128,13 @@ class GeminiEncoder(EventEncoder):
         start = self._opaque.pop(event.index)
         part = as_object(event.raw)
         if part is not None and start.kind in part and event.complete:
-            self._part(start.choice, part, out)
+            written = part if b"\n" in event.raw or b"\r" in event.raw else Raw(event.raw)  # a frame ends with its line
+            self._part(start.choice, written, out)
 
     def _on_citation(self, event: Citation, out: list[bytes]) -> None:
         if event.url is not None:
             web: Json = {"uri": event.url}
-            if event.title is not None:
+            if event.title:
                 web["title"] = event.title
             candidate = {"index": event.choice, "groundingMetadata": {"groundingChunks": [{"web": web}]}}
             self._write({"candidates": [candidate], "modelVersion": self.model, "responseId": self.id}, out)
@@ -208,9 +212,14 @@ def encode_response(response: Response, *, model: str, id: str, created: int) ->
     from headwater_codecs.replay import events_of
 
     encoder = GeminiEncoder(model=model, id=id, created=created)
-    chunks = [as_object(line[6:]) or {} for line in encoder.feed(events_of(response)).split(b"\n\n") if line]
+    lines = [line[6:] for line in encoder.feed(events_of(response)).split(b"\n\n") if line]
+    chunks = [as_object(line) or {} for line in lines]
     candidates: dict[int, Json] = {}
-    for candidate in [candidate for chunk in chunks for candidate in chunk.get("candidates", [])]:
+    for chunk, line in zip(chunks, lines, strict=True):
+        for candidate, raw in zip(chunk["candidates"], decode_raw(line).candidates or (), strict=True):
+            if raw.content is not None:
+                candidate["content"]["parts"] = raw.content.parts  # as they came
+    for candidate in [candidate for chunk in chunks for candidate in chunk["candidates"]]:
         whole = candidates.setdefault(candidate["index"], {"content": {"role": "model", "parts": []}, "index": candidate["index"]})
         whole["content"]["parts"] += candidate.get("content", {}).get("parts", [])
         if (grounding := candidate.get("groundingMetadata")) is not None:

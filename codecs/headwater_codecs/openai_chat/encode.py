@@ -131,10 +131,6 @@ class ChatEncoder:
         self._blocks[event.index] = event.choice
         self._open(event.choice, out)
 
-    def _on_refusal_start(self, event: RefusalStart, out: list[bytes]) -> None:
-        self._on_block_start(event, out)
-        self._choices[event.choice].refused = True
-
     def _on_text(self, event: TextDelta, out: list[bytes]) -> None:
         out.append(self._chunk(self._blocks[event.index], WrittenDelta(content=event.text)))
 
@@ -142,7 +138,9 @@ class ChatEncoder:
         out.append(self._chunk(self._blocks[event.index], WrittenDelta(reasoning_content=event.text)))
 
     def _on_refusal(self, event: RefusalDelta, out: list[bytes]) -> None:
-        out.append(self._chunk(self._blocks[event.index], WrittenDelta(refusal=event.text)))
+        choice = self._blocks[event.index]
+        self._choices[choice].refused = True
+        out.append(self._chunk(choice, WrittenDelta(refusal=event.text)))
 
     def _on_call_start(self, event: ToolCallStart, out: list[bytes]) -> None:
         choice = self._open(event.choice, out)
@@ -193,7 +191,7 @@ _ON: dict[type, _Step] = cast(
     {
         TextStart: ChatEncoder._on_block_start,
         ReasoningStart: ChatEncoder._on_block_start,
-        RefusalStart: ChatEncoder._on_refusal_start,
+        RefusalStart: ChatEncoder._on_block_start,
         TextDelta: ChatEncoder._on_text,
         ReasoningDelta: ChatEncoder._on_reasoning,
         RefusalDelta: ChatEncoder._on_refusal,
@@ -212,6 +210,8 @@ _ON: dict[type, _Step] = cast(
 def encode_error(error: ErrorInfo) -> bytes:
     """A failure in the protocol's own form: the data of an event, or the body of a JSON answer."""
     code = error.code or ERROR_CODES.get(error.kind, error.kind)
+    if error.kind == "context_overflow":  # no type says it, and nobody knows the words of all vendors
+        code = ERROR_CODES["context_overflow"]
     return _encode({"error": WrittenError(error.message, ERROR_TYPES.get(error.kind, "server_error"), None, code)})
 
 

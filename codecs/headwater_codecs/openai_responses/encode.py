@@ -258,8 +258,9 @@ class ResponsesEncoder(EventEncoder):
         if item is None or item.get("type") != self._items[event.index]["type"]:
             del self._texts[event.index]
             return
-        as_it_came = isinstance(item.get("id"), str) and not _LINE_ENDS.search(event.raw)
-        written = Raw(event.raw) if as_it_came else {"id": self._items[event.index]["id"], **item}
+        written: Json | Raw = item if isinstance(item.get("id"), str) else {"id": self._items[event.index]["id"], **item}
+        if written is item and not _LINE_ENDS.search(event.raw):
+            written = Raw(event.raw)
         self._announce(event.index, written, out)
         self._close(event.index, written, out)
 

@@ -166,7 +166,7 @@ class ChoiceState:
         if reason == "tool_calls" and not self._calls.calls:
             self._notes.note("tool_calls_without_call", f"the finish reason is {self.raw_finish}, but there is no tool call")
             reason = "stop"
-        elif reason == "stop" and any(call.complete for call in self._calls.calls):
+        if reason == "stop" and any(call.complete for call in self._calls.calls):
             reason = "tool_calls"
         elif reason == "stop" and self._refused:
             reason = "refusal"
