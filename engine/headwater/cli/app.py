@@ -136,8 +136,9 @@ def sim(**options: object) -> int:
     \b
     The model's name is the script:
       sim/tokens?n=200&gap_ms=20&first_ms=300     text; also text=, reasoning=, call=&args=, refusal=, choices=, finish=
-      sim/fault?kind=truncate&after=10            close, reset, status, html, json_error, error, truncate, cut, reset_body,
-                                                  stall, pings, garbage, huge, cut_utf8, length, idle_close; times= makes it pass
+      sim/fault?kind=truncate&after=10            close, reset, no_http, status, status_stall, html, json_error, error, truncate, cut,
+                                                  reset_body, stall, pings, garbage, bad_chunk, huge, cut_utf8, length, idle_close;
+                                                  times= makes it pass, late= puts it behind the end
 
     /_sim/stats tells how many requests came, how many at once, how many were refused, and how many clients left early.
     """

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 from msgspec import Struct
 
-from headwater.cli.console import DONE, write_out
+from headwater.cli.console import DONE, TERMINATED, Interrupt, write_out
 from headwater.sim import Simulator, read_scripts
 from headwater.sim.speech import SPEECHES
 from headwater_codecs.neutral import ConfigurationError
@@ -41,23 +41,24 @@ def sim(options: Options) -> int:
         ssl_context=_context(options),
     )
     try:
-        anyio.run(_serve, simulator, backend=options.backend)
-    except KeyboardInterrupt:
-        pass
+        return anyio.run(_serve, simulator, backend=options.backend)
+    except KeyboardInterrupt:  # where the platform has no other way
+        return DONE
     except OSError as error:
         raise ConfigurationError(
             f"port {options.port} cannot be listened on: {error.strerror or error}; give another one, or 0 for a free one"
         ) from error
-    return DONE
 
 
-async def _serve(simulator: Simulator) -> None:
-    async with simulator:
-        lines = [f"headwater sim at {simulator.address} (Ctrl-C ends it); base URLs:"]
+async def _serve(simulator: Simulator) -> int:
+    interrupt = Interrupt()
+    async with interrupt.watch(), simulator:
+        lines = [f"headwater sim at {simulator.address} (Ctrl-C ends it); connections to {simulator.refusing} are refused; base URLs:"]
         lines += [f"  {speech.protocol:20} {speech.base_url(simulator.address)}" for speech in SPEECHES]
         write_out("\n".join(lines) + "\n")
         sys.stdout.flush()
         await anyio.sleep_forever()
+    return TERMINATED if interrupt.exit_code == TERMINATED else DONE
 
 
 def _context(options: Options) -> ssl.SSLContext | None:

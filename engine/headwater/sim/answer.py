@@ -10,13 +10,26 @@ from collections.abc import Mapping
 
 from headwater.aggregate import Aggregator
 from headwater.sim.http import Connection
+from headwater.sim.limit_headers import retry_after
 from headwater.sim.script import Script, steps
-from headwater.sim.speech import AWS, PING, SSE, Asked, whole_answer
-from headwater_codecs.neutral import ErrorInfo, Event, ReasoningDelta, RefusalDelta, StreamFailed, TextDelta, ToolCallDelta, error_info
+from headwater.sim.speech import ARRAY, Asked, whole_answer
+from headwater_codecs.neutral import (
+    ChoiceEnd,
+    ErrorInfo,
+    Finish,
+    ReasoningDelta,
+    RefusalDelta,
+    StreamFailed,
+    TextDelta,
+    ToolCallDelta,
+    error_info,
+)
 from headwater_codecs.neutral.errors import ErrorKind
 
 CREATED = 1_760_000_000  # seconds since 1970: the same answer at every time
 DELTAS = (TextDelta, ReasoningDelta, RefusalDelta, ToolCallDelta)
+ENDINGS = (ChoiceEnd, Finish)
+PINGS_MS = 20.0  # between the keep-alives of the fault `pings`, unless the script says it
 _KINDS: dict[int, ErrorKind] = {
     400: "invalid_request",
     401: "auth",
@@ -49,13 +62,15 @@ class Answer:
         self._asked = asked
         self._script = script
         self._id = id
-        self._headers = {"x-request-id": id, **headers}
+        self._headers = {asked.speech.request_id: id, **headers}
         self._written = 0  # pieces
         self._waiting: list[bytes] = []  # for `merge`
 
     async def run(self) -> None:
         """The whole answer."""
         try:
+            if self._script.headers_ms > 0:
+                await self._wait(self._script.headers_ms / 1000)
             if self._script.kind in _BEFORE:
                 await _BEFORE[self._script.kind](self)
             elif self._asked.stream:
@@ -76,10 +91,22 @@ class Answer:
         self._connection.reset_on_close()
         raise Leave
 
+    async def _no_http(self) -> None:
+        await self._connection.raw(b"\x16\x03\x01 this is no HTTP\r\n\r\n")
+        raise Leave
+
     async def _status(self) -> None:
         script = self._script
-        extra = {} if script.retry_after is None else {"retry-after": f"{script.retry_after:g}"}
+        extra = {} if script.retry_after is None else retry_after(script.retry_after, script.retry_as)
         await self._refuse(script.status, error_info(_KINDS.get(script.status, "server"), script.message), extra)
+
+    async def _status_stall(self) -> None:
+        error = error_info(_KINDS.get(self._script.status, "server"), self._script.message)
+        body = self._asked.speech.error(error)
+        headers = {**self._asked.speech.error_headers(error), **self._headers, "content-length": str(len(body))}
+        await self._connection.head(self._script.status, headers)
+        await self._connection.raw(body[: len(body) // 2])
+        await self._stall()
 
     async def _refuse(self, status: int, error: ErrorInfo, extra: Mapping[str, str] | None = None) -> None:
         headers = {**self._asked.speech.error_headers(error), **self._headers, **(extra or {})}
@@ -118,27 +145,26 @@ class Answer:
 
     async def _stream(self) -> None:
         speech = self._asked.speech
-        headers = {"content-type": "application/json" if self._asked.array else speech.content_type, "cache-control": "no-cache", **self._headers}
+        headers = {"content-type": self._asked.form.content_type, "cache-control": "no-cache", **self._headers}
         if self._script.kind == "length":
             await self._connection.head(200, {**headers, "content-length": str(1 << 30)})
         else:
             await self._connection.head(200, {**headers, "transfer-encoding": "chunked"})
-        extra = {"array": True} if self._asked.array else {}
+        extra = {"array": True} if self._asked.form is ARRAY else {}
         encoder = speech.encoder(model=self._asked.model, id=self._id, created=CREATED, **extra)
         for wait, event in steps(self._script, self._asked.model, self._id):
-            if isinstance(event, DELTAS):
-                await self._break(event)
-                self._written += 1
+            if not self._script.late and ((isinstance(event, DELTAS) and self._written >= self._script.after) or isinstance(event, ENDINGS)):
+                await self._break()
+            self._written += isinstance(event, DELTAS)
             await self._pause(wait)
             await self._write(encoder.feed([event]))
-        await self._break(None)
+        await self._break()
         await self._flush()
         await self._connection.chunk(b"")
 
-    async def _break(self, event: Event | None) -> None:
-        """The fault, where its time has come: before piece `after`, or at the end."""
-        fault = _INSIDE.get(self._script.kind or "")
-        if fault is not None and (event is None or self._written >= self._script.after):
+    async def _break(self) -> None:
+        """The fault, if it is one of the body."""
+        if (fault := _INSIDE.get(self._script.kind or "")) is not None:
             await self._flush()
             await fault(self)
 
@@ -154,28 +180,29 @@ class Answer:
         raise HungUp
 
     async def _pings(self) -> None:
-        seconds = max(0.001, self._script.ping_ms / 1000 or 0.02)
-        pings = self._asked.speech.content_type == SSE and not self._asked.array
+        seconds = (self._script.ping_ms or PINGS_MS) / 1000
         while not await self._connection.gone(seconds):
-            if pings:
-                await self._send(PING)
+            if self._asked.form.ping:
+                await self._send(self._asked.form.ping)
         raise HungUp
 
     async def _garbage(self) -> None:
-        await self._connection.chunk(b"{oops,\n" if self._asked.array else self._asked.speech.garbage)
+        await self._connection.chunk(self._asked.form.garbage)
         await self._connection.chunk(b"")
         raise _Over
 
+    async def _bad_chunk(self) -> None:
+        await self._connection.raw(b"this is no length\r\n")
+        raise Leave
+
     async def _huge(self) -> None:
-        piece = b"data: " + b"x" * (1 << 20) if self._asked.speech.content_type != AWS else b"\0" * (1 << 20)
-        for _ in range(self._script.size >> 20):
-            await self._connection.chunk(piece)
-            piece = b"x" * (1 << 20)
+        await self._connection.chunk(self._asked.form.endless)
+        for start in range(0, self._script.size, 1 << 20):
+            await self._connection.chunk(b"x" * min(1 << 20, self._script.size - start))
         raise Leave
 
     async def _cut_utf8(self) -> None:
-        prefix = b"data: " if self._asked.speech.content_type == SSE and not self._asked.array else b""
-        await self._connection.chunk(prefix + b'{"x":"\xf0\x9f')
+        await self._connection.chunk(self._asked.form.cut)
         await self._connection.chunk(b"")
         raise _Over
 
@@ -187,10 +214,10 @@ class Answer:
             return
         await self._flush()
         end = time.monotonic() + seconds
-        ping = self._script.ping_ms / 1000 if self._asked.stream and self._asked.speech.content_type == SSE and not self._asked.array else 0.0
+        ping = self._script.ping_ms / 1000 if self._asked.stream and self._asked.form.ping else 0.0
         while ping and end - time.monotonic() > ping:
             await self._wait(ping)
-            await self._send(PING)
+            await self._send(self._asked.form.ping)
         await self._wait(max(0.0, end - time.monotonic()))
 
     async def _wait(self, seconds: float) -> None:
@@ -207,8 +234,11 @@ class Answer:
 
     async def _flush(self) -> None:
         data, self._waiting = b"".join(self._waiting), []
-        size = self._script.split or len(data) or 1
+        drip = self._script.drip_ms / 1000
+        size = self._script.split or (1 if drip else len(data) or 1)
         for start in range(0, len(data), size):
+            if drip and start:
+                await self._wait(drip)
             await self._send(data[start : start + size])
 
     async def _send(self, data: bytes) -> None:
@@ -216,7 +246,16 @@ class Answer:
         await (self._connection.raw(data) if self._script.kind == "length" else self._connection.chunk(data))
 
 
-_BEFORE = {"close": Answer._close, "reset": Answer._reset, "status": Answer._status, "html": Answer._html, "json_error": Answer._json_error}
+_BEFORE = {
+    "refuse": Answer._close,  # whoever is here is connected already
+    "close": Answer._close,
+    "reset": Answer._reset,
+    "no_http": Answer._no_http,
+    "status": Answer._status,
+    "status_stall": Answer._status_stall,
+    "html": Answer._html,
+    "json_error": Answer._json_error,
+}
 _INSIDE = {
     "truncate": Answer._truncate,
     "cut": Answer._cut,
@@ -225,6 +264,7 @@ _INSIDE = {
     "stall": Answer._stall,
     "pings": Answer._pings,
     "garbage": Answer._garbage,
+    "bad_chunk": Answer._bad_chunk,
     "huge": Answer._huge,
     "cut_utf8": Answer._cut_utf8,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http
 import math
 import socket
 import struct
@@ -13,7 +14,7 @@ from anyio.abc import ByteStream, SocketAttribute
 from msgspec import Struct
 
 MAX_BODY = 64 << 20  # bytes
-_REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests", 500: "Internal Server Error"}
+_REASONS = {status.value: status.phrase for status in http.HTTPStatus}
 
 
 class HttpRequest(Struct):

@@ -35,12 +35,8 @@ class Limits:
 
     def enter(self, tokens: int) -> float | None:
         """A request has come. None lets it in; else it is refused, and may come again after that many seconds."""
-        now = self._clock()
+        now = self._now()
         self.stats.requests += 1
-        while self._requests and self._requests[0] <= now - MINUTE:
-            self._requests.popleft()
-        while self._tokens and self._tokens[0][0] <= now - MINUTE:
-            self._tokens.popleft()
         wait = None
         if self._max is not None and self.stats.active >= self._max:
             wait = 1.0
@@ -66,11 +62,23 @@ class Limits:
             self.stats.hang_ups += 1
 
     @property
-    def per_minute(self) -> dict[str, tuple[int, int]]:
-        """What is limited per minute (`requests`, `tokens`): the limit, and what is left of it."""
-        limits: dict[str, tuple[int, int]] = {}
+    def per_minute(self) -> dict[str, tuple[int, int, float]]:
+        """What is limited per minute (`requests`, `tokens`): the limit, what is left of it, and the seconds until there is more again."""
+        now = self._now()
+        limits: dict[str, tuple[int, int, float]] = {}
         if self._rpm is not None:
-            limits["requests"] = (self._rpm, max(0, self._rpm - len(self._requests)))
+            reset = self._requests[0] + MINUTE - now if self._requests else 0.0
+            limits["requests"] = (self._rpm, max(0, self._rpm - len(self._requests)), reset)
         if self._tpm is not None:
-            limits["tokens"] = (self._tpm, max(0, self._tpm - sum(count for _, count in self._tokens)))
+            reset = self._tokens[0][0] + MINUTE - now if self._tokens else 0.0
+            limits["tokens"] = (self._tpm, max(0, self._tpm - sum(count for _, count in self._tokens)), reset)
         return limits
+
+    def _now(self) -> float:
+        """The time. What is older than a minute counts no more."""
+        now = self._clock()
+        while self._requests and self._requests[0] <= now - MINUTE:
+            self._requests.popleft()
+        while self._tokens and self._tokens[0][0] <= now - MINUTE:
+            self._tokens.popleft()
+        return now

@@ -38,9 +38,12 @@ from headwater_codecs.neutral import (
 from headwater_codecs.neutral.errors import ErrorKind
 
 FaultKind = Literal[
-    "close",  # the connection is closed before the headers
+    "refuse",  # the connection is refused
+    "close",  # it is closed before the headers
     "reset",  # it is reset before the headers
-    "status",  # an answer with `status`, the first `times` times
+    "no_http",  # bytes that are no HTTP come in place of the headers
+    "status",  # an answer with `status`
+    "status_stall",  # the same, but its body does not end
     "html",  # a web page with status 200
     "json_error",  # an error object with status 200
     "error",  # an error in the stream, of kind `error_kind`
@@ -50,6 +53,7 @@ FaultKind = Literal[
     "stall",  # nothing more comes, and the connection stays
     "pings",  # nothing but keep-alives comes
     "garbage",  # bytes that are no frame
+    "bad_chunk",  # bytes that break HTTP's own framing
     "huge",  # a frame of `size` bytes that never ends
     "cut_utf8",  # the body ends inside a character
     "length",  # content-length promises more than comes
@@ -60,7 +64,7 @@ PIECE = 8  # characters of arguments in one event
 
 
 class Script(Struct, frozen=True, omit_defaults=True, kw_only=True, forbid_unknown_fields=True):
-    """One answer. Times are milliseconds; a fault happens after `after` pieces of text."""
+    """One answer. Times are milliseconds. A fault in the body happens after `after` pieces, and in front of the protocol's end at the latest."""
 
     n: int = 20  # pieces of text
     text: str | None = None  # the text itself, cut at its blanks, in place of `n` made-up pieces
@@ -73,17 +77,21 @@ class Script(Struct, frozen=True, omit_defaults=True, kw_only=True, forbid_unkno
     finish: FinishReason | None = None  # None: what the answer comes to
     input_tokens: int = 10
     usage: bool = True
+    headers_ms: float = 0.0  # before the headers
     first_ms: float = 0.0  # before the first piece
     gap_ms: float = 0.0  # between two pieces
     ping_ms: float = 0.0  # a keep-alive this often while a piece is waited for; 0 for none
     merge: int = 1  # events in one write
     split: int = 0  # bytes in one write; 0: as they come
+    drip_ms: float = 0.0  # between two such writes
     kind: FaultKind | None = None
     after: int = 0
+    late: bool = False  # the fault comes behind the protocol's end
     status: int = 429
     error_kind: ErrorKind = "server"
     message: str = "the simulator was told to fail"
     retry_after: float | None = None
+    retry_as: Literal["seconds", "date", "ms"] = "seconds"  # how the headers say it
     times: int | None = None  # how often the fault happens, then all is well; None: always
     size: int = 64 << 20
 
@@ -119,20 +127,19 @@ def steps(script: Script, model: str, id: str) -> Iterator[tuple[float, Event]]:
     yield 0.0, StreamStart(model, id)
     index = written = 0
     wait = script.first_ms / 1000
-    for choice in range(script.choices):
-        for block, pieces, count in _blocks(script, choice):
-            opened = [block(index + number, choice) for number in range(count)]
-            yield from ((0.0, start) for start, _ in opened)
-            for piece in pieces:
-                for number, (start, _) in enumerate(opened):
-                    if script.kind == "error" and written >= script.after:
-                        yield wait, StreamFailed(error_info(script.error_kind, script.message))
-                        return
-                    yield wait, _delta(start, index + number, piece)
-                    wait = script.gap_ms / 1000
-                    written += 1
-            yield from ((0.0, end) for _, end in opened)
-            index += count
+    for block, pieces, count in _blocks(script):
+        opened = [block(index + choice * count + number, choice) for choice in range(script.choices) for number in range(count)]
+        yield from ((0.0, start) for start, _ in opened)
+        for piece in pieces:
+            for number, (start, _) in enumerate(opened):
+                if script.kind == "error" and written >= script.after:
+                    yield wait, StreamFailed(error_info(script.error_kind, script.message))
+                    return
+                yield wait, _delta(start, index + number, piece)
+                wait = script.gap_ms / 1000
+                written += 1
+        yield from ((0.0, end) for _, end in opened)
+        index += len(opened)
     if script.kind == "error":
         yield wait, StreamFailed(error_info(script.error_kind, script.message))
         return
@@ -143,8 +150,8 @@ def steps(script: Script, model: str, id: str) -> Iterator[tuple[float, Event]]:
     yield 0.0, Finish(reason, None, usage)
 
 
-def _blocks(script: Script, choice: int) -> Iterator[tuple[_Block, list[str], int]]:
-    """The blocks of a choice: how one is made, its pieces, and how many of it are open at once."""
+def _blocks(script: Script) -> Iterator[tuple[_Block, list[str], int]]:
+    """The blocks of every choice: how one is made, its pieces, and how many of it a choice has open at once. Open blocks take turns."""
     if script.reasoning:
         yield _reasoning, [f"thought{number} " for number in range(script.reasoning)], 1
     if script.refusal is not None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import socket
 import time
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import anyio
 import msgspec
-from anyio.abc import ByteStream, SocketAttribute, SocketStream, TaskGroup
+from anyio.abc import ByteStream, SocketAttribute, SocketStream
 
 from headwater.sim.answer import Answer, HungUp, Leave
 from headwater.sim.http import Connection, HttpRequest
-from headwater.sim.limits import MINUTE, Limits, Stats
+from headwater.sim.limits import Limits, Stats
 from headwater.sim.script import Script, read_script
 from headwater.sim.speech import BY_PROTOCOL, Asked, Json, understand
 from headwater.sim.strict import objection
@@ -23,6 +25,7 @@ from headwater_codecs.neutral import ConfigurationError, ErrorInfo, Model, error
 if TYPE_CHECKING:
     import ssl
 
+HOST = "127.0.0.1"
 KEY = "sim-key"
 CHARACTERS = 4  # of a request in one token, about
 STATUS = {"rate_limit": 429, "invalid_request": 400, "not_found": 404}
@@ -53,8 +56,9 @@ class Simulator:
         self._context = ssl_context
         self._happened: dict[str, int] = {}  # how often a fault with `times` has happened, by the model's name
         self._numbers = itertools.count(1)
-        self._group: TaskGroup | None = None
+        self._stack = AsyncExitStack()
         self.address = ""
+        self.refusing = ""  # where connections are refused
 
     @property
     def stats(self) -> Stats:
@@ -68,25 +72,31 @@ class Simulator:
         return BY_PROTOCOL[protocol].base_url(self.address)
 
     def model(self, protocol: str, name: str = "sim/tokens", **dialect: object) -> Model:
-        """A model that is answered by this script."""
-        return Model(name, provider="sim", protocol=protocol, base_url=self.base_url(protocol), api_key=KEY, dialect=dialect)
+        """A model that is answered by this script, ready to use. Raises ConfigurationError for a script that cannot be read."""
+        url = self.base_url(protocol)
+        speech = BY_PROTOCOL[protocol]
+        if self._script(name, speech.prefix).kind == "refuse":
+            url = speech.base_url(self.refusing)
+        if not name.startswith(speech.prefix):
+            name = speech.prefix + name
+        return Model(name, provider="sim", protocol=protocol, base_url=url, api_key=KEY, dialect={**speech.dialect, **dialect})
 
     async def __aenter__(self) -> Self:
-        self._group = await anyio.create_task_group().__aenter__()
-        await self._group.start(self._serve)
+        scheme = "http" if self._context is None else "https"
+        async with AsyncExitStack() as stack:
+            closed = stack.enter_context(socket.socket())
+            closed.bind((HOST, 0))  # nobody listens there, and nobody else gets the port
+            self.refusing = f"{scheme}://{HOST}:{closed.getsockname()[1]}"
+            listener = await stack.enter_async_context(await anyio.create_tcp_listener(local_host=HOST, local_port=self._port, backlog=4096))
+            self.address = f"{scheme}://{HOST}:{listener.extra(SocketAttribute.local_port)}"
+            group = await stack.enter_async_context(anyio.create_task_group())
+            group.start_soon(listener.serve, self._client)
+            stack.callback(group.cancel_scope.cancel)
+            self._stack = stack.pop_all()
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        assert self._group is not None
-        self._group.cancel_scope.cancel()
-        await self._group.__aexit__(None, None, None)
-
-    async def _serve(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-        async with await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=self._port, backlog=4096) as listener:
-            port = listener.extra(SocketAttribute.local_port)
-            self.address = f"{'https' if self._context is not None else 'http'}://127.0.0.1:{port}"
-            task_status.started()
-            await listener.serve(self._client)
+        await self._stack.aclose()
 
     async def _client(self, raw: SocketStream) -> None:
         try:
@@ -118,6 +128,9 @@ class Simulator:
         if asked is None:
             await connection.answer(404, b'{"error":{"message":"the simulator has nothing at this address"}}', {"content-type": "application/json"})
             return
+        if request.method != "POST":
+            await connection.answer(405, asked.speech.error(error_info("invalid_request", "use POST")), {"content-type": "application/json"})
+            return
         wait = self._limits.enter(len(request.body) // CHARACTERS)
         if wait is not None:
             await self._refuse(connection, asked, error_info("rate_limit", "too many requests"), wait)
@@ -137,7 +150,7 @@ class Simulator:
             await self._refuse(connection, asked, error_info("invalid_request", words))
             return
         try:
-            script = self._scripts.get(asked.model) or read_script(asked.model)
+            script = self._script(asked.model, asked.speech.prefix)
         except ConfigurationError as error:
             await self._refuse(connection, asked, error_info("not_found", str(error)))
             return
@@ -148,14 +161,20 @@ class Simulator:
                 script = msgspec.structs.replace(script, kind=None)
         await Answer(connection, asked, script, f"sim{next(self._numbers)}", self._headers(asked)).run()
 
+    def _script(self, name: str, prefix: str) -> Script:
+        """The script of a model's name, with the protocol's own prefix or without it."""
+        name = name.removeprefix(prefix)
+        return self._scripts.get(name) or self._scripts.get(prefix + name) or read_script(name)
+
     def _headers(self, asked: Asked) -> Mapping[str, str]:
         headers: dict[str, str] = {}
-        for what, (limit, left) in self._limits.per_minute.items():
-            headers |= asked.speech.limits(what, limit, left, MINUTE)
+        for what, (limit, left, reset) in self._limits.per_minute.items():
+            headers |= asked.speech.limits(what, limit, left, reset)
         return headers
 
     async def _refuse(self, connection: Connection, asked: Asked, error: ErrorInfo, wait: float | None = None) -> None:
-        headers = asked.speech.error_headers(error)
+        body, headers = asked.speech.error(error), {**asked.speech.error_headers(error), **self._headers(asked)}
         if wait is not None:
-            headers |= {"retry-after": f"{max(1, round(wait + 0.5))}", **self._headers(asked)}
-        await connection.answer(STATUS.get(error.kind, 500), asked.speech.error(error), headers)
+            body, more = asked.speech.limited(body, wait)
+            headers |= more
+        await connection.answer(STATUS.get(error.kind, 500), body, headers)

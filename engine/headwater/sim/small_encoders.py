@@ -37,7 +37,26 @@ def _sse(value: Json, event: str | None = None) -> bytes:
     return head + b"data: %b\n\n" % encode_json(value)
 
 
-class CohereEncoder(EventEncoder):
+class _OneChoice(EventEncoder):
+    """Says choice 0 only, since its wire has no place for others."""
+
+    def __init__(self, *, model: str, id: str, created: int) -> None:
+        super().__init__(model=model, id=id, created=created)
+        self._others: set[int] = set()  # the blocks of other choices
+
+    def feed(self, events: Iterable[Event], /) -> bytes:
+        """The bytes of these events."""
+        return super().feed([event for event in events if self._is_said(event)])
+
+    def _is_said(self, event: Event) -> bool:
+        index = getattr(event, "index", None)
+        if getattr(event, "choice", 0):
+            self._others.add(index or 0)
+            return False
+        return index not in self._others
+
+
+class CohereEncoder(_OneChoice):
     """The events of Cohere's chat, version 2."""
 
     def _event(self, kind: str, index: int | None, message: Json, out: list[bytes]) -> None:
@@ -133,7 +152,7 @@ class TextEncoder(EventEncoder):
     handlers: ClassVar[Handlers] = {TextStart: _start, TextDelta: _text, ChoiceEnd: _choice_end, Finish: _finish, StreamFailed: _fail}
 
 
-class AssistantsEncoder(EventEncoder):
+class AssistantsEncoder(_OneChoice):
     """The events of a run: one message, or calls that require an action."""
 
     def __init__(self, *, model: str, id: str, created: int) -> None:

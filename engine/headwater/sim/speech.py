@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Protocol
 from urllib.parse import unquote
+from zlib import crc32
 
+import msgspec
 from msgspec import Struct
 
+from headwater.sim.limit_headers import anthropic_limits, no_headers, no_limits, openai_limits, say_nothing, say_retry_after, say_retry_info
 from headwater.sim.small_encoders import AssistantsEncoder, CohereEncoder, InvokeEncoder, TextEncoder, encode_cohere_error
 from headwater_codecs.anthropic_messages import encode as anthropic_messages
 from headwater_codecs.bedrock_converse import encode as bedrock_converse
@@ -19,10 +24,25 @@ from headwater_codecs.openai_chat import encode as openai_chat
 from headwater_codecs.openai_responses import encode as openai_responses
 
 Json = dict[str, object]
-SSE = "text/event-stream"
-AWS = "application/vnd.amazon.eventstream"
-NDJSON = "application/x-ndjson"
-PING = b": ping\n\n"
+
+
+class Form(Struct, frozen=True):
+    """How a protocol frames its events, and what is wrong in that framing. `endless` begins a frame; what follows it is never its end."""
+
+    content_type: str
+    garbage: bytes
+    endless: bytes
+    cut: bytes  # ends inside a character
+    ping: bytes = b""  # where there is a keep-alive: bytes that say nothing
+
+
+_CUT = b'{"x":"\xf0\x9f'
+_PRELUDE = struct.pack(">II", 1 << 31, 0)
+SSE = Form("text/event-stream", b"data: {oops\n\n", b"data: ", b"data: " + _CUT, b": ping\n\n")
+AWS = Form("application/vnd.amazon.eventstream", b"\0\0\0\x20\0\0\0\0garbage!", _PRELUDE + struct.pack(">I", crc32(_PRELUDE)), _CUT)
+NDJSON = Form("application/x-ndjson", b"{oops\n", b'{"x":"', _CUT, b"\n")
+ARRAY = Form("application/json", b"{oops,\n", b',{"x":"', _CUT, b"\n")  # Gemini without alt=sse
+ANTHROPIC = msgspec.structs.replace(SSE, ping=b'event: ping\ndata: {"type": "ping"}\n\n')
 
 
 class Encoder(Protocol):
@@ -31,19 +51,28 @@ class Encoder(Protocol):
     def feed(self, events: list[Event], /) -> bytes: ...
 
 
-class Speech(Struct, frozen=True):
-    """One protocol. `path` finds a request; a group called `model` in it names the model, else the body's field does."""
+class Speech(Struct, frozen=True, kw_only=True):
+    """One protocol. `path` finds a request; a group called `model` in it names the model, else the body's field does.
+
+    limits: the headers that tell of a limit per minute, from what is limited, the limit, what is left, and the seconds until there is more.
+    limited: the refusal of a request that goes beyond one, from the error and the seconds to wait: its body, and headers that say how long.
+    dialect: what clients of the simulator have to know of the models behind this protocol.
+    """
 
     protocol: str
     path: re.Pattern[str]
     encoder: Callable[..., Encoder]
     error: Callable[[ErrorInfo], bytes]
     whole: Callable[..., bytes] | None = None
-    content_type: str = SSE
-    garbage: bytes = b"data: {oops\n\n"
+    form: Form = SSE
     always_streams: bool = False
-    limits: Callable[[str, int, int, float], Mapping[str, str]] = lambda what, limit, left, reset: {}
-    kind_headers: Callable[[ErrorInfo], Mapping[str, str]] = lambda error: {}
+    limits: Callable[[str, int, int, float], Mapping[str, str]] = no_limits
+    limited: Callable[[bytes, float], tuple[bytes, Mapping[str, str]]] = say_retry_after
+    kind_headers: Callable[[ErrorInfo], Mapping[str, str]] = no_headers
+    request_id: str = "x-request-id"
+    base: str = ""
+    prefix: str = ""  # of a model's name
+    dialect: Mapping[str, object] = MappingProxyType({})
 
     def error_headers(self, error: ErrorInfo) -> dict[str, str]:
         """The headers of an answer that is an error."""
@@ -51,97 +80,94 @@ class Speech(Struct, frozen=True):
 
     def base_url(self, address: str) -> str:
         """What a client of this protocol takes as its base URL."""
-        return address + BASES.get(self.protocol, "")
+        return address + self.base
 
 
-def _openai_limits(what: str, limit: int, left: int, reset: float) -> Mapping[str, str]:
-    return {f"x-ratelimit-limit-{what}": str(limit), f"x-ratelimit-remaining-{what}": str(left), f"x-ratelimit-reset-{what}": f"{reset:.3f}s"}
-
-
-def _anthropic_limits(what: str, limit: int, left: int, reset: float) -> Mapping[str, str]:
-    from datetime import UTC, datetime, timedelta
-
-    moment = (datetime.now(UTC) + timedelta(seconds=reset)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    name = f"anthropic-ratelimit-{what}"
-    return {f"{name}-limit": str(limit), f"{name}-remaining": str(left), f"{name}-reset": moment}
-
-
-BASES = {
-    "openai-chat": "/v1",
-    "openai-responses": "/v1",
-    "openai-text": "/v1",
-    "openai-assistants": "/v1",
-    "gemini": "/v1beta",
-}
 SPEECHES = (
     Speech(
-        "openai-chat",
-        re.compile(r"/chat/completions$"),
-        openai_chat.ChatEncoder,
-        openai_chat.encode_error,
-        openai_chat.encode_response,
-        limits=_openai_limits,
+        protocol="openai-chat",
+        path=re.compile(r"/chat/completions$"),
+        encoder=openai_chat.ChatEncoder,
+        error=openai_chat.encode_error,
+        whole=openai_chat.encode_response,
+        limits=openai_limits,
+        base="/v1",
     ),
     Speech(
-        "openai-responses",
-        re.compile(r"/responses$"),
-        openai_responses.ResponsesEncoder,
-        openai_responses.encode_error,
-        openai_responses.encode_response,
-        limits=_openai_limits,
-    ),
-    Speech("openai-text", re.compile(r"/completions$"), TextEncoder, openai_chat.encode_error, limits=_openai_limits),
-    Speech(
-        "openai-assistants",
-        re.compile(r"/threads/(?:[^/]+/)?runs(?:/[^/]+/submit_tool_outputs)?$"),
-        AssistantsEncoder,
-        openai_chat.encode_error,
-        limits=_openai_limits,
+        protocol="openai-responses",
+        path=re.compile(r"/responses$"),
+        encoder=openai_responses.ResponsesEncoder,
+        error=openai_responses.encode_error,
+        whole=openai_responses.encode_response,
+        limits=openai_limits,
+        base="/v1",
     ),
     Speech(
-        "anthropic-messages",
-        re.compile(r"/v1/messages$"),
-        anthropic_messages.MessagesEncoder,
-        anthropic_messages.encode_error,
-        anthropic_messages.encode_response,
-        limits=_anthropic_limits,
+        protocol="openai-text",
+        path=re.compile(r"/completions$"),
+        encoder=TextEncoder,
+        error=openai_chat.encode_error,
+        limits=openai_limits,
+        base="/v1",
     ),
     Speech(
-        "gemini",
-        re.compile(r"/(?:models|publishers/[^/]+/models)/(?P<model>.+):(?P<verb>streamGenerateContent|generateContent)$"),
-        gemini.GeminiEncoder,
-        gemini.encode_error,
-        gemini.encode_response,
+        protocol="openai-assistants",
+        path=re.compile(r"/threads/(?:[^/]+/)?runs(?:/[^/]+/submit_tool_outputs)?$"),
+        encoder=AssistantsEncoder,
+        error=openai_chat.encode_error,
+        limits=openai_limits,
+        base="/v1",
+        prefix="asst_",
     ),
     Speech(
-        "bedrock-converse",
-        re.compile(r"/model/(?P<model>.+)/(?P<verb>converse-stream|converse)$"),
-        bedrock_converse.ConverseEncoder,
-        bedrock_converse.encode_error,
-        bedrock_converse.encode_response,
-        AWS,
-        b"\x00\x00\x00\x20\x00\x00\x00\x00garbage!",
+        protocol="anthropic-messages",
+        path=re.compile(r"/v1/messages$"),
+        encoder=anthropic_messages.MessagesEncoder,
+        error=anthropic_messages.encode_error,
+        whole=anthropic_messages.encode_response,
+        form=ANTHROPIC,
+        limits=anthropic_limits,
+        request_id="request-id",
+    ),
+    Speech(
+        protocol="gemini",
+        path=re.compile(r"/(?:models|publishers/[^/]+/models)/(?P<model>.+):(?P<verb>streamGenerateContent|generateContent)$"),
+        encoder=gemini.GeminiEncoder,
+        error=gemini.encode_error,
+        whole=gemini.encode_response,
+        limited=say_retry_info,
+        base="/v1beta",
+    ),
+    Speech(
+        protocol="bedrock-converse",
+        path=re.compile(r"/model/(?P<model>.+)/(?P<verb>converse-stream|converse)$"),
+        encoder=bedrock_converse.ConverseEncoder,
+        error=bedrock_converse.encode_error,
+        whole=bedrock_converse.encode_response,
+        form=AWS,
+        limited=say_nothing,
         kind_headers=bedrock_converse.error_headers,
+        request_id="x-amzn-requestid",
     ),
     Speech(
-        "bedrock-invoke",
-        re.compile(r"/model/(?P<model>.+)/(?P<verb>invoke-with-response-stream)$"),
-        InvokeEncoder,
-        bedrock_converse.encode_error,
-        None,
-        AWS,
-        b"\x00\x00\x00\x20\x00\x00\x00\x00garbage!",
+        protocol="bedrock-invoke",
+        path=re.compile(r"/model/(?P<model>.+)/(?P<verb>invoke-with-response-stream)$"),
+        encoder=InvokeEncoder,
+        error=bedrock_converse.encode_error,
+        form=AWS,
+        limited=say_nothing,
         kind_headers=bedrock_converse.error_headers,
+        request_id="x-amzn-requestid",
+        dialect=MappingProxyType({"family": "anthropic"}),
     ),
-    Speech("cohere-chat", re.compile(r"/v2/chat$"), CohereEncoder, encode_cohere_error),
+    Speech(protocol="cohere-chat", path=re.compile(r"/v2/chat$"), encoder=CohereEncoder, error=encode_cohere_error),
     Speech(
-        "ollama-chat",
-        re.compile(r"/api/chat$"),
-        ollama_chat.OllamaEncoder,
-        ollama_chat.encode_error,
-        ollama_chat.encode_response,
-        NDJSON,
-        b"{oops\n",
+        protocol="ollama-chat",
+        path=re.compile(r"/api/chat$"),
+        encoder=ollama_chat.OllamaEncoder,
+        error=ollama_chat.encode_error,
+        whole=ollama_chat.encode_response,
+        form=NDJSON,
         always_streams=True,
     ),
 )
@@ -156,7 +182,7 @@ class Asked(Struct):
     model: str
     stream: bool
     body: Json
-    array: bool = False  # Gemini without alt=sse
+    form: Form
 
 
 def understand(path: str, query: str, body: Json) -> Asked | None:
@@ -172,7 +198,8 @@ def understand(path: str, query: str, body: Json) -> Asked | None:
             named = body.get("model") or body.get("assistant_id")
             model = named if isinstance(named, str) else ""
             stream = body.get("stream", speech.always_streams) is True
-        return Asked(speech, model, stream, body, speech.protocol == "gemini" and stream and "alt=sse" not in query)
+        array = speech.protocol == "gemini" and stream and "alt=sse" not in query
+        return Asked(speech, model.removeprefix(speech.prefix), stream, body, ARRAY if array else speech.form)
     return None
 
 
