@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -85,6 +85,10 @@ class Registries:
         if model.base_url is None and override.base_url is None and spec is not None and (found := first_set(spec.env_base_url, override, self.env)):
             base_url = _address(found[1], route.base_path)
             dialect = self._dialect(spec, route.protocol, route.model, base_url)
+        name = route.model
+        if spec is not None and spec.locate is not None:
+            located, name = spec.locate(name, base_url, partial(self._variable, override))
+            base_url = _address(located, route.base_path)
         if base_url is None and spec is not None and spec.address is not None:
             base_url = self._from_variables(spec.address, override)
         if base_url is None and (spec is None or spec.launcher is None):
@@ -96,7 +100,7 @@ class Registries:
         if key_found is None and credential is None and spec is not None and spec.needs_key:
             raise missing_key(spec, override)
         return Target(
-            model=route.model,
+            model=name,
             provider=route.provider,
             protocol=route.protocol,
             base_url=base_url or "",
@@ -197,6 +201,10 @@ class Registries:
             at = None  # a variant of a vendor, or a server of one's own: its flags are meant
         teller = at if at is not None and at.protocol == protocol else spec
         return self.adapters.get(protocol).dialect(teller.flags(protocol, model) if teller is not None else {})
+
+    def _variable(self, override: ProviderOverride, name: str) -> str | None:
+        found = first_set((name,), override, self.env)
+        return found[1] if found is not None else None
 
     def _from_variables(self, template: str, override: ProviderOverride) -> str:
         """An address whose parts are variables: `{A|B:default}` is the first of A and B that is set. Raises ConfigurationError for none."""

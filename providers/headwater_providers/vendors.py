@@ -8,7 +8,7 @@ they resolved.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import Lock
 from urllib.parse import urlsplit
 
@@ -38,6 +38,7 @@ class ProviderSpec(Struct, frozen=True, kw_only=True):
     (`launcher` names the part of the engine that does). `base_path` is added to an address that has no path. `env_keys` and
     `env_base_url` are variable names, the first that is set counts. `models` are patterns of the names that this vendor is known to serve,
     `credential` names the engine's part that gets a token where no key is found, `address` makes a base URL out of variables (`{A|B:default}`).
+    `locate` finds base URL and model in a name that says more than the model; it is told the name, the address so far, and how to look up a variable.
     `hosts` the host names (or their ends) that tell its address. `model_dialect` adds flags for the models that a pattern finds.
     """
 
@@ -59,6 +60,7 @@ class ProviderSpec(Struct, frozen=True, kw_only=True):
     launcher: str | None = None
     credential: str | None = None
     address: str | None = None
+    locate: Callable[[str, str | None, Callable[[str], str | None]], tuple[str, str]] | None = None
 
     def __post_init__(self) -> None:
         if not self.id or not self.id.strip():

@@ -129,7 +129,7 @@ CANNOT: dict[str, set[str]] = {
         *("recording", "custom tool", "seed", "penalties", "several answers", "log probabilities", "logit bias", "JSON", "summary"),
         *("verbosity", "store", "metadata"),
     },
-    "gemini": {"custom tool", "no parallel calls", "logit bias", "service tier", "verbosity", "user", "store", "cache key"},
+    "gemini": {"custom tool", "no parallel calls", "logit bias", "service tier", "verbosity", "user", "store", "metadata", "cache key"},
     "bedrock-converse": {
         *("image as address", "recording", "custom tool", "no parallel calls", "seed", "penalties", "several answers", "log probabilities"),
         *("logit bias", "JSON", "summary", "verbosity", "user", "store", "cache key"),

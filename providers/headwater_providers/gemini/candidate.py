@@ -15,9 +15,11 @@ from headwater_codecs.tolerant_json import clean, encode_json
 from headwater_providers.blocks import Blocks, Prose
 from headwater_providers.event_translator import Json, list_of, object_of, text_of, word_of
 from headwater_providers.gemini.finish_reasons import FINISH
-from headwater_providers.gemini.json_paths import put
+from headwater_providers.gemini.json_paths import joined, put
 from headwater_providers.writer import EventWriter
 
+# Fields of a part that stand beside its content.
+_BESIDE = frozenset({"thought", "thoughtSignature", "thought_signature", "partMetadata", "videoMetadata", "mediaResolution"})
 _VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
 
 
@@ -63,10 +65,10 @@ class Candidate:
             self._function(call, signature)
         elif isinstance(text, str):
             self._write(part, text, signature)
-        elif kind := next((name for name in part if name not in ("thought", "thoughtSignature", "thought_signature", "partMetadata")), None):
+        elif kind := next((name for name, value in part.items() if value is not None and name not in _BESIDE), None):
             self._close_call()
             self._close_prose()
-            block = self._blocks.open_opaque((self._number, "opaque"), kind, self._number)
+            block = self._blocks.open_opaque((self._number, "opaque"), str(clean(kind)), self._number)
             block.raw = raw
             self._blocks.close((self._number, "opaque"))
         elif signature is not None:
@@ -133,15 +135,17 @@ class Candidate:
         name = next((name for name in _VALUES if name in piece and piece[name] is not None), None)
         if not path or (name is None and "nullValue" not in piece):
             return
-        value = None if name in (None, "nullValue") else clean(piece[name or ""])
+        value = None if name in (None, "nullValue") else piece[name or ""]
         if not put(args, path, value):
-            self._notes.note("odd_path", "a piece of arguments has a path that fits nowhere; it was left out", path[:200])
+            self._notes.note("odd_path", "a piece of arguments has a path that fits nowhere; it was left out", word_of(path[:200]))
 
     def _close_call(self, complete: bool = True) -> None:
         if self._call in self._blocks:
             if self._args is not None:
                 if self._args:
-                    self._blocks.add_arguments(self._call, encode_json(self._args).decode())
+                    self._blocks.add_arguments(
+                        self._call, encode_json(clean(joined(self._args))).decode()
+                    )  # cleaned when whole: pieces may part a character
                 self._args = None
             self._blocks.close(self._call, complete)
 
@@ -162,7 +166,7 @@ class Candidate:
                 self._cite("citation", source, source)
 
     def _cite(self, kind: str, source: Json, whole: object) -> None:
-        raw = encode_json(clean(whole))
+        raw, kind = encode_json(clean(whole)), str(clean(kind))
         if raw in self._cited:
             return
         self._cited.add(raw)

@@ -1,7 +1,8 @@
 """Messages as contents of Gemini. Rows PI-GO-03, B199, B279; what PI and go-genai send.
 
 Consecutive turns of one role become one content, since results of parallel calls must come back together. Signatures go back on the part that had
-them, to the model that made them.
+them, to the model that made them. Where a signature is demanded, the first call of another model's turn gets the marker that Google documents for it;
+calls of the model's own are never given one that it did not send (B200).
 """
 
 from __future__ import annotations
@@ -22,17 +23,20 @@ from headwater_codecs.neutral.request import (
 )
 from headwater_providers.adapter import Target
 from headwater_providers.body import Json
+from headwater_providers.gemini.dialect import GeminiDialect
 from headwater_providers.origin import same_origin
 from headwater_providers.turns import arguments_object, check_call, check_result, media_type, no_such_part, only_text, result_parts
 
 PROTOCOL = "gemini"
+NO_SIGNATURE = "skip_thought_signature_validator"  # PI-GO-03
 
 
 class ContentWriter:
     """Writes the contents of one request."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, dialect: GeminiDialect) -> None:
         self._target = target
+        self._dialect = dialect
         self._out: list[Json] = []
         self._names: dict[str, str] = {}  # call id -> the tool's name
         self._cut: set[str] = set()
@@ -68,6 +72,7 @@ class ContentWriter:
 
     def _assistant(self, message: Message, where: str) -> None:
         own = same_origin(message.origin, self._target)
+        marked = not self._dialect.signed_calls or (own and any(isinstance(part, ToolCallPart) and part.signature for part in message.parts))
         parts: list[object] = []
         for number, part in enumerate(message.parts):
             place = f"{where}.content[{number}]"
@@ -75,7 +80,7 @@ class ContentWriter:
                 if part.text or (own and part.signature):
                     parts.append(_signed({"text": part.text}, part.signature if own else None))
             elif isinstance(part, ReasoningPart):
-                if own and part.text:
+                if own and (part.text or part.signature):
                     parts.append(_signed({"text": part.text, "thought": True}, part.signature))
             elif isinstance(part, ToolCallPart):
                 if not part.complete:
@@ -83,8 +88,12 @@ class ContentWriter:
                     continue
                 check_call(part, place)
                 self._names[part.id] = part.name
-                call: Json = {"name": part.name, "args": arguments_object(part, place), "id": part.id}
-                parts.append(_signed({"functionCall": call}, part.signature if own else None))
+                call: Json = {"name": part.name, "args": arguments_object(part, place)}
+                if self._dialect.call_ids:
+                    call["id"] = part.id
+                signature = (part.signature if own else None) or (None if marked else NO_SIGNATURE)
+                marked = True
+                parts.append(_signed({"functionCall": call}, signature))
             elif isinstance(part, OpaquePart):
                 if own:
                     parts.append(Raw(part.raw))
@@ -101,10 +110,13 @@ class ContentWriter:
         texts = [piece.text for piece in result_parts(part) if isinstance(piece, TextPart)]
         shown = [_part(piece, where) for piece in result_parts(part) if not isinstance(piece, TextPart)]
         response: Json = {"error" if part.is_error else "output": "\n".join(texts)}
-        answer: Json = {"name": name, "id": part.id, "response": response}
-        if shown:
+        answer: Json = {"name": name, "response": response}
+        if self._dialect.call_ids:
+            answer["id"] = part.id
+        if shown and self._dialect.results_hold_parts:
             answer["parts"] = shown
-        return [{"functionResponse": answer}]
+            shown = []
+        return [{"functionResponse": answer}, *shown]
 
 
 def _signed(part: Json, signature: str | None) -> Json:

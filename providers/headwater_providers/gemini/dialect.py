@@ -17,6 +17,9 @@ class GeminiDialect(Dialect, frozen=True, omit_defaults=True, kw_only=True, forb
     query: Mapping[str, str] = field(default_factory=lambda: {"alt": "sse"})
     auth: Literal["x-goog-api-key", "bearer", "x-goog-api-key-or-token", "none"] = "x-goog-api-key"  # ...-or-token: a token is a bearer token
     thinking_levels: bool = False  # an effort is a level (Gemini 3); else it becomes a budget
+    call_ids: bool = True  # calls and results carry ids; Vertex refuses them
+    results_hold_parts: bool = False  # images go into a result (Gemini 3); else they follow it
+    signed_calls: bool = False  # the first call of a turn must have a signature (Gemini 3)
 
 
 DEFAULT = GeminiDialect()

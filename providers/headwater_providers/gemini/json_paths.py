@@ -16,6 +16,28 @@ Step = str | int
 Json = dict[str, object]
 
 
+class Growing:
+    """A text that comes in several pieces; they are joined once, by `joined`."""
+
+    __slots__ = ("pieces",)
+
+    def __init__(self, *pieces: str) -> None:
+        self.pieces = list(pieces)
+
+
+def joined(root: Json) -> Json:
+    """The same object with its texts joined."""
+    places: list[Json | list[object]] = [root]
+    while places:  # no recursion: a hostile path may nest deeply
+        place = places.pop()
+        for step, value in list(place.items()) if isinstance(place, dict) else enumerate(place):
+            if isinstance(value, Growing):
+                place[step] = "".join(value.pieces)  # type: ignore[index]  # a step of this very place
+            elif isinstance(value, dict | list):
+                places.append(value)
+    return root
+
+
 def steps(path: str) -> list[Step] | None:
     """The steps of a path, None for one that cannot be read."""
     if path.startswith("$"):
@@ -40,7 +62,7 @@ def steps(path: str) -> list[Step] | None:
 
 
 def put(root: Json, path: str, value: object) -> bool:
-    """Set the value at its path; a text is appended to a text that is there. False where it does not fit, with nothing changed."""
+    """Set the value at its path; a text is appended to a text that is there (see `joined`). False where it does not fit, with nothing changed."""
     way = steps(path)
     if way is None or isinstance(way[0], int):
         return False
@@ -69,7 +91,12 @@ def put(root: Json, path: str, value: object) -> bool:
 
 
 def _joined(there: object, value: object) -> object:
-    return there + value if isinstance(there, str) and isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    if isinstance(there, Growing):
+        there.pieces.append(value)
+        return there
+    return Growing(there, value) if isinstance(there, str) else value
 
 
 def _unescaped(match: re.Match[str]) -> str:

@@ -31,7 +31,7 @@ _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 def build_fields(request: Request, target: Target, dialect: GeminiDialect) -> Json:
     """The body as a dict."""
     instructions, messages = split_system(request.messages)
-    contents = ContentWriter(target).write(messages)
+    contents = ContentWriter(target, dialect).write(messages)
     refuse_nothing(contents)
     body: Json = {"contents": contents}
     if instructions:

@@ -32,13 +32,11 @@ class GeminiTranslator(EventTranslator):
         self._candidates: dict[int, Candidate] = {}
         self._blocked: str | None = None
         self._blocked_detail: str | None = None
+        self._text_index: int | None = None  # of the block that a plain piece of text would go on with, None if that is not all
         self._usage_bytes = b""  # of the last report: most chunks repeat it
 
     def _plain(self, frame: Frame) -> bool:
-        if len(self._candidates) != 1 or (first := self._candidates.get(0)) is None or first.raw_finish is not None:
-            return False
-        index = first.open_text
-        if index is None:
+        if (index := self._text_index) is None:
             return False
         try:
             chunk = decode_plain(frame.data)
@@ -50,6 +48,11 @@ class GeminiTranslator(EventTranslator):
             self._usage_bytes = counts
             self._count(msgspec.json.decode(counts))
         return True
+
+    def _frame(self, frame: Frame) -> None:
+        super()._frame(frame)
+        first = self._candidates.get(0) if len(self._candidates) == 1 else None
+        self._text_index = first.open_text if first is not None and first.raw_finish is None else None
 
     def _event(self, value: Json, frame: Frame) -> None:
         if value.get("error"):
@@ -74,7 +77,7 @@ class GeminiTranslator(EventTranslator):
         self._count(value.get("usageMetadata"))
 
     def _candidate(self, value: Json, position: int, frame: Frame) -> None:
-        number = value.get("index", 0)
+        number = 0 if (given := value.get("index")) is None else given
         if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < MAX_CANDIDATES:
             self.note("odd_candidate", f"a candidate has the number {number!r}; it was left out")
             return

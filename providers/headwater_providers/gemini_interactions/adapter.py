@@ -15,6 +15,8 @@ from headwater_providers.gemini_interactions.support import SUPPORTS
 from headwater_providers.gemini_interactions.translate import InteractionsTranslator
 from headwater_providers.json_adapter import JsonAdapter
 
+REVISION = "2026-05-20"
+
 
 class GeminiInteractionsAdapter(JsonAdapter):
     """Speaks `POST .../interactions` with `stream: true`."""
@@ -27,6 +29,10 @@ class GeminiInteractionsAdapter(JsonAdapter):
         """The body's fields."""
         assert isinstance(dialect, InteractionsDialect)
         return build_fields(request, target, dialect)
+
+    def headers(self, dialect: Dialect) -> Mapping[str, str]:
+        """The revision of the API that has steps."""
+        return {"api-revision": REVISION}
 
     def flags(self, dialect: object) -> InteractionsDialect:
         """The dialect, the default one for None."""

@@ -41,6 +41,7 @@ PROTOCOL = "gemini-interactions"
 _CONFIG = (("max_tokens", "max_output_tokens"), ("temperature", "temperature"), ("top_p", "top_p"), ("seed", "seed"))
 _LEVELS = {"minimal": "minimal", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
 _CHOICES = {"auto": "auto", "none": "none", "required": "any"}
+_MEDIA = frozenset({"image", "audio", "video", "document"})  # parts of an output; other items are steps themselves
 _KINDS = {"image": "image", "audio": "audio", "video": "video"}
 
 
@@ -157,7 +158,8 @@ class _Writer:
                 self._out.append({**call, "signature": part.signature} if own and part.signature else call)
             elif isinstance(part, OpaquePart):
                 if own:
-                    self._out.append(Raw(part.raw))
+                    item: object = Raw(part.raw)
+                    self._out.append({"type": "model_output", "content": [item]} if part.kind in _MEDIA else item)
             else:
                 raise no_such_part(part, place, PROTOCOL)
 

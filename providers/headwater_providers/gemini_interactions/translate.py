@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Raw
 
 from headwater_codecs.framing import snippet
+from headwater_codecs.gemini_interactions.wire import decode_plain
 from headwater_codecs.neutral import Citation, FinishReason, Usage, error_info
 from headwater_codecs.sse import Frame
 from headwater_codecs.tolerant_json import clean, encode_json
@@ -14,6 +15,7 @@ from headwater_providers.gemini_interactions.dialect import InteractionsDialect
 
 FINISH: dict[str, FinishReason] = {"completed": "stop", "incomplete": "length", "requires_action": "tool_calls"}
 _PROSE = frozenset({"model_output", "thought", "text"})
+_WORDS = frozenset({"thought_summary", "thought", "text", "model_output", ""})  # deltas and parts of prose
 
 
 class InteractionsTranslator(EventTranslator):
@@ -27,6 +29,15 @@ class InteractionsTranslator(EventTranslator):
         self._opaque: dict[int, Json] = {}  # steps that are kept as they are
         self._given: dict[int, str] = {}  # arguments that came with the start of a call
         self._status: str | None = None
+
+    def _plain(self, frame: Frame) -> bool:
+        if not len(self._blocks):
+            return False
+        try:
+            piece = decode_plain(frame.data)
+        except (ValueError, RecursionError):  # also msgspec's own errors
+            return False
+        return self._blocks.more(piece.index, piece.delta.text) is not None
 
     def _event(self, value: Json, frame: Frame) -> None:
         kind = text_of(value.get("event_type")) or text_of(value.get("type")) or frame.event
@@ -65,7 +76,7 @@ class InteractionsTranslator(EventTranslator):
             self._end()
 
     def _start(self, index: int, step: Json) -> None:
-        kind = text_of(step.get("type"))
+        kind = word_of(step.get("type")) or ""
         self._kinds[index] = kind
         self.progress += 1
         if kind == "function_call":
@@ -74,31 +85,34 @@ class InteractionsTranslator(EventTranslator):
             if arguments := step.get("arguments"):
                 self._given[index] = arguments if isinstance(arguments, str) else encode_json(clean(arguments)).decode()
         elif kind in _PROSE:
-            self._text(index, step)
-            for part in [*list_of(step.get("content")), *list_of(step.get("summary"))]:
-                self._text(index, object_of(part))
+            for part in (step, *list_of(step.get("content")), *list_of(step.get("summary"))):
+                self._content(index, object_of(part), whole=part is step)
             self._sign(index, step)
         else:
             self._opaque[index] = dict(step)
             self._blocks.open_opaque(index, kind or "unknown", item_id=word_of(step.get("id")))
 
     def _delta(self, index: int, delta: Json) -> None:
-        kind = text_of(delta.get("type"))
+        kind = word_of(delta.get("type")) or ""
         if index in self._opaque:
             self._opaque[index].update({name: value for name, value in delta.items() if name != "type"})
             self.progress += 1
         elif kind == "arguments_delta" or "arguments" in delta:
             self._arguments(index, delta.get("arguments"))
-        elif kind in ("thought_summary", "thought", "text", "model_output", ""):
-            self._text(index, object_of(delta.get("content")) or delta)
-            self._cite(index, delta)
-        elif kind == "text_annotation":
-            self._cite(index, delta)
         elif kind != "thought_signature":
-            key = (index, kind)
-            self._blocks.open_opaque(key, kind).raw = encode_json(clean(delta))
-            self._blocks.close(key)
+            self._content(index, delta)
         self._sign(index, delta)
+
+    def _content(self, index: int, part: Json, whole: bool = False) -> None:
+        """A delta, a part, or the `whole` step: prose with its sources, or an item like an image, which is kept as it is."""
+        kind = word_of(part.get("type")) or ""
+        if whole or kind in _WORDS:
+            self._text(index, object_of(part.get("content")) or part)
+        elif "annotations" not in part:
+            block = self._blocks.open_opaque((index, kind), kind)
+            block.raw = encode_json(clean(part))
+            self._blocks.close((index, kind))
+        self._cite(index, part)
 
     def _text(self, index: int, part: Json) -> None:
         if text := text_of(part.get("text")) or text_of(part.get("thought")):

@@ -1,0 +1,32 @@
+"""The address of Vertex AI: a host for each region, and others for what spans regions."""
+
+from __future__ import annotations
+
+import re
+
+from headwater_codecs.neutral.errors import ConfigurationError
+from headwater_providers.gemini.apigee import Look
+
+PROJECTS = ("GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT")
+LOCATIONS = ("GOOGLE_CLOUD_LOCATION", "GOOGLE_CLOUD_REGION")
+_HOSTS = {"global": "aiplatform.googleapis.com", **{place: f"aiplatform.{place}.rep.googleapis.com" for place in ("us", "eu")}}
+_PART = re.compile(r"[A-Za-z0-9._:-]+")
+
+
+def locate(name: str, given: str | None, look: Look) -> tuple[str, str]:
+    """The base URL, made of project and location unless it is given, and the model's name: a `ProviderSpec.locate`."""
+    if given is not None:
+        return given, name
+    location = _variable(LOCATIONS, look) or "us-central1"
+    project = _variable(PROJECTS, look)
+    if project is None:
+        raise ConfigurationError(f"the address is made of variables that are not set: set {' or '.join(PROJECTS)}, or pass Model(base_url=...)")
+    host = _HOSTS.get(location, f"{location}-aiplatform.googleapis.com")
+    return f"https://{host}/v1/projects/{project}/locations/{location}/publishers/google", name
+
+
+def _variable(names: tuple[str, ...], look: Look) -> str | None:
+    value = next((value for name in names if (value := look(name))), None)
+    if value is not None and not _PART.fullmatch(value):
+        raise ConfigurationError(f"the variable {' or '.join(names)} holds what cannot be a part of an address")
+    return value
