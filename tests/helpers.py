@@ -60,7 +60,7 @@ class Fixture(NamedTuple):
 
 
 def fixtures(protocol: str) -> list[Fixture]:
-    """The fixtures of a protocol: `<case>.sse` (or `.json`, `.html`) beside `<case>.events.jsonl`, and `<case>.settings.json` where needed."""
+    """The fixtures of a protocol: `<case>.sse` (`.ndjson`, `.json`, `.html`) beside `<case>.events.jsonl`, and `<case>.settings.json` if needed."""
     return [_fixture(expected) for expected in sorted((FIXTURES / protocol).glob("*.events.jsonl"))]
 
 
@@ -106,4 +106,4 @@ class _Settings(msgspec.Struct):
     options: Json = {}
 
 
-_CONTENT_TYPES = {".sse": "text/event-stream", ".json": "application/json", ".html": "text/html"}
+_CONTENT_TYPES = {".sse": "text/event-stream", ".ndjson": "application/x-ndjson", ".json": "application/json", ".html": "text/html"}

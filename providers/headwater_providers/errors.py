@@ -150,7 +150,7 @@ _BY_PART: tuple[tuple[str, ErrorKind], ...] = (
 )
 # OR-OV-02
 _OVERFLOW = re.compile(
-    r"prompt is too long|request_too_large|input is too long for requested model|exceeds the context window"
+    r"prompt is too long|request_too_large|input is too long for requested model|exceeds the context (?:window|length)"
     r"|exceeds? (?:the )?(?:model'?s )?maximum context length|maximum context length is [\d,]+ tokens|input token count.*exceeds the maximum"
     r"|maximum prompt length is [\d,]+|reduce the length of the messages|input \(?[\d,]+ tokens\)? is longer than the model'?s context length"
     r"|exceeds the limit of [\d,]+|exceeds the available context size|greater than the context length|context window exceeds limit"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from headwater_codecs.neutral.errors import ConfigurationError
 from headwater_codecs.neutral.request import (
     ImagePart,
@@ -131,6 +133,14 @@ def _content(parts: tuple[Part, ...], where: str) -> str | list[Json]:
     return only if isinstance(only, str) else written
 
 
+def _plan(raw: bytes) -> str:
+    """The text of a plan; what is none is left out: the calls can be said without it."""
+    try:
+        return msgspec.json.decode(raw, type=str)
+    except msgspec.DecodeError:
+        return ""
+
+
 def _assistant(message: Message, where: str, own: bool, cut: set[str]) -> list[Json]:
     """A turn of the model's. The plan that it made with its calls goes back with them (`tool_plan`)."""
     content: list[Json] = []
@@ -153,9 +163,7 @@ def _assistant(message: Message, where: str, own: bool, cut: set[str]) -> list[J
             calls.append({"id": part.id, "type": "function", "function": {"name": part.name, "arguments": arguments}})
         elif isinstance(part, OpaquePart):
             if own and part.kind == "tool_plan":
-                from msgspec.json import decode
-
-                plan = str(decode(part.raw))
+                plan = _plan(part.raw)
         else:
             raise no_such_part(part, place, PROTOCOL)
     wire: Json = {"role": "assistant"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from msgspec import Raw
 
 from headwater_codecs.cohere_chat.wire import decode_text
@@ -9,6 +11,7 @@ from headwater_codecs.framing import snippet
 from headwater_codecs.neutral import Citation, ErrorInfo, FinishReason, Usage, error_info
 from headwater_codecs.sse import Frame
 from headwater_codecs.tolerant_json import clean, encode_json
+from headwater_providers.bare_error import is_bare_error
 from headwater_providers.cohere_chat.dialect import CohereDialect
 from headwater_providers.counts import read_count
 from headwater_providers.errors import read_in_band
@@ -35,7 +38,10 @@ class CohereTranslator(EventTranslator):
         super().__init__(dialect or CohereDialect(), provider=provider, choices=choices, raw=raw)
         self._finish_reason: str | None = None
         self._tool_plan: list[str] = []
-        self._text: int | None = None  # the newest block of text: what sources are for
+        # The newest block of each kind, which sources are for.
+        self._text: int | None = None
+        self._thinking: int | None = None
+        self._planned: int | None = None
 
     def _plain(self, frame: Frame) -> bool:
         if self._text is None:
@@ -56,7 +62,7 @@ class CohereTranslator(EventTranslator):
             handle(self, value, delta, object_of(delta.get("message")))
         elif isinstance(value.get("message"), dict) and "finish_reason" in value:
             self._whole(value)
-        elif value.get("error") or frame.event == "error" or (text_of(value.get("message")) and kind in (None, "")):
+        elif value.get("error") or "error" in (kind, frame.event) or (text_of(value.get("message")) and kind in (None, "")) or is_bare_error(value):
             self._in_band(value)
         elif not frame.terminated and not self._writer.started:
             self._fail(error_info("malformed", f"the body is no answer of Cohere's: {snippet(frame.data)}", phase="stream"))
@@ -64,16 +70,24 @@ class CohereTranslator(EventTranslator):
     def _start(self, value: Json, delta: Json, message: Json) -> None:
         self._writer.response_id = self._writer.response_id or word_of(value.get("id"))
 
+    def _content_start(self, value: Json, delta: Json, message: Json) -> None:
+        self.progress += 1  # it has no text yet, as a rule, so that no event shows it
+        self._content(value, delta, message)
+
     def _content(self, value: Json, delta: Json, message: Json) -> None:
         self._part(("content", _index(value)), object_of(message.get("content")))
 
     def _part(self, key: tuple[str, int], content: Json) -> None:
         if text := text_of(content.get("thinking")):
             self._blocks.write(key, "reasoning", text)
+            self._thinking = self._index_of(key, self._thinking)
         if text := text_of(content.get("text")):
             self._blocks.write(key, "text", text)
-            block = self._blocks.get(key)
-            self._text = block.index if block is not None else self._text
+            self._text = self._index_of(key, self._text)
+
+    def _index_of(self, key: Hashable, before: int | None) -> int | None:
+        block = self._blocks.get(key)
+        return before if block is None else block.index
 
     def _content_end(self, value: Json, delta: Json, message: Json) -> None:
         if ("content", _index(value)) in self._blocks:
@@ -87,7 +101,7 @@ class CohereTranslator(EventTranslator):
         if text:
             self.progress += 1
             if "plan" not in self._blocks:
-                self._blocks.open_opaque("plan", "tool_plan")
+                self._planned = self._blocks.open_opaque("plan", "tool_plan").index
             self._tool_plan.append(text)
 
     def _call_start(self, value: Json, delta: Json, message: Json) -> None:
@@ -96,7 +110,11 @@ class CohereTranslator(EventTranslator):
 
     def _open_call(self, index: int, call: Json) -> None:
         function = object_of(call.get("function"))
-        self._blocks.open_call(index, word_of(function.get("name")) or "", word_of(call.get("id")))
+        name = word_of(function.get("name"))
+        if name is None:
+            self.note("nameless_call", "a tool call has no name; it was left out")
+            return
+        self._blocks.open_call(index, name, word_of(call.get("id")))
         self._blocks.add_arguments(index, text_of(function.get("arguments")))
 
     def _call_delta(self, value: Json, delta: Json, message: Json) -> None:
@@ -118,18 +136,20 @@ class CohereTranslator(EventTranslator):
 
     def _source(self, citation: Json) -> None:
         cited = object_of(clean(citation))
-        if self._text is None:
-            self._text = self._blocks.open("cited", "text").index
+        place = {"PLAN": self._planned, "THINKING_CONTENT": self._thinking}.get(word_of(cited.get("type")) or "", self._text)
+        if place is None:
+            place = self._text = self._blocks.open("cited", "text").index
         sources = [object_of(source) for source in list_of(cited.get("sources"))]
         document = next((object_of(source.get("document")) for source in sources if source.get("document")), {})
         kind = next((word for source in sources if (word := word_of(source.get("type")))), None) or "citation"
         url, title = word_of(document.get("url")), word_of(document.get("title"))
-        self._writer.content(Citation(self._text, 0, kind, url, title, word_of(cited.get("text")), Raw(encode_json(cited))))
+        self._writer.content(Citation(place, 0, kind, url, title, word_of(cited.get("text")), Raw(encode_json(cited))))
 
-    def _close_plan(self) -> None:
+    def _close_plan(self, complete: bool = True) -> None:
         if (block := self._blocks.get("plan")) is not None:
             block.raw = encode_json(clean("".join(self._tool_plan)))
-            self._blocks.close("plan")
+            self._blocks.close("plan", complete)
+            self._tool_plan.clear()
 
     def _message_end(self, value: Json, delta: Json, message: Json) -> None:
         self._finish_reason = word_of(delta.get("finish_reason"))
@@ -160,15 +180,16 @@ class CohereTranslator(EventTranslator):
     def _count(self, usage: Json) -> None:
         """The tokens, else what of them is paid for."""
         tokens, billed = object_of(usage.get("tokens")), object_of(usage.get("billed_units"))
-        read = read_count(tokens.get("input_tokens", billed.get("input_tokens")))
-        written = read_count(tokens.get("output_tokens", billed.get("output_tokens")))
+        read, written = (
+            read_count(billed.get(name)) if (count := read_count(tokens.get(name))) is None else count for name in ("input_tokens", "output_tokens")
+        )
         if usage:
             kept = clean(usage)
             assert isinstance(kept, dict)
             self._writer.count(Usage(read, written, read_count(usage.get("cached_tokens")), raw=kept))
 
     def _fail(self, error: ErrorInfo, raw_finish_reason: str | None = None) -> None:
-        self._close_plan()
+        self._close_plan(complete=False)
         super()._fail(error, raw_finish_reason)
 
     def _ended_well(self) -> bool:
@@ -191,7 +212,7 @@ def _index(value: Json) -> int:
 
 _EVENTS = {
     "message-start": CohereTranslator._start,
-    "content-start": CohereTranslator._content,
+    "content-start": CohereTranslator._content_start,
     "content-delta": CohereTranslator._content,
     "content-end": CohereTranslator._content_end,
     "tool-plan-delta": CohereTranslator._plan,

@@ -12,10 +12,11 @@ from headwater_codecs.sse import Frame
 from headwater_codecs.tolerant_json import clean, encode_json
 from headwater_providers.counts import read_count
 from headwater_providers.event_translator import EventTranslator, Json, list_of, object_of, text_of, word_of
+from headwater_providers.finish_reasons import unified
 from headwater_providers.ollama_chat.dialect import OllamaDialect
 
-FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length", "load": "stop", "unload": "stop"}
-_NOT_COUNTED = frozenset({"message", "response", "model", "created_at", "done", "done_reason", "context"})
+_LOADED: dict[str, FinishReason] = {"load": "stop", "unload": "stop"}  # a request without messages only did that
+_COUNTED = ("_count", "_duration")  # ends of names
 
 
 class _PlainMessage(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -112,7 +113,7 @@ class OllamaTranslator(EventTranslator):
     def _count(self, value: Json) -> None:
         read, written = read_count(value.get("prompt_eval_count")), read_count(value.get("eval_count"))
         if read is not None or written is not None:
-            kept = clean({name: item for name, item in value.items() if name not in _NOT_COUNTED})
+            kept = clean({name: item for name, item in value.items() if name.endswith(_COUNTED)})
             assert isinstance(kept, dict)
             self._writer.count(Usage(read, written, raw=kept))
 
@@ -124,4 +125,7 @@ class OllamaTranslator(EventTranslator):
 
     def _end(self) -> None:
         raw = self._done_reason
-        self._finish_with(FINISH.get(raw, "unknown") if raw is not None else "stop" if self._calls else "unknown", raw)
+        if raw is None:
+            self._finish_with("stop" if self._calls else "unknown", None)
+        else:
+            self._finish_with(_LOADED.get(raw) or unified(raw), raw)

@@ -65,7 +65,9 @@ class TextTranslator(EventTranslator):
             self.note("odd_choice", f"a choice has the number {number!r}; it was left out")
             return
         self._finished.setdefault(number, None)
-        self._blocks.write(number, "text", text_of(choice.get("text")), number)
+        # A relay that has one answer for all its addresses sends chat's pieces.
+        text = text_of(choice.get("text")) or text_of(object_of(choice.get("delta")).get("content"))
+        self._blocks.write(number, "text", text, number)
         reason = word_of(choice.get("finish_reason"))
         if reason is not None and not is_absent(reason):
             self._finished[number] = reason
