@@ -13,10 +13,8 @@ finish reasons `content_filter` (`refusal` here), `error` and `unknown` (no reas
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeAlias, cast
+from typing import ClassVar
 
-import msgspec
 from msgspec import Raw, Struct
 
 from headwater_codecs.anthropic_messages.encode_blocks import (
@@ -47,10 +45,10 @@ from headwater_codecs.anthropic_messages.encode_wire import (
     stop_reason,
     written_usage,
 )
-from headwater_codecs.neutral.errors import ErrorInfo, LocalProtocolError, error_info
+from headwater_codecs.event_encoder import EventEncoder, Handlers, encode_json
+from headwater_codecs.neutral.errors import ErrorInfo, LocalProtocolError
 from headwater_codecs.neutral.events import (
     Citation,
-    Event,
     Finish,
     OpaqueEnd,
     OpaqueStart,
@@ -61,7 +59,6 @@ from headwater_codecs.neutral.events import (
     RefusalEnd,
     RefusalStart,
     StreamFailed,
-    StreamStart,
     TextDelta,
     TextEnd,
     TextStart,
@@ -75,7 +72,6 @@ from headwater_codecs.neutral.usage import Usage
 
 PING = b'event: ping\ndata: {"type":"ping"}\n\n'  # a service may send it whenever nothing else comes
 
-_encode = msgspec.json.Encoder().encode
 _EMPTY_TEXT = Raw(b'{"type":"text","text":""}')
 _EMPTY_THINKING = Raw(b'{"type":"thinking","thinking":"","signature":""}')
 
@@ -96,18 +92,15 @@ class _Open:
         self.empty = True
 
 
-class MessagesEncoder:
+class MessagesEncoder(EventEncoder):
     """One answer as the events of a Messages stream. Pure and deterministic; `created` has no place on this wire.
 
-    `feed` raises LocalProtocolError for an event after the terminal one, and for a block that is not open. A failed stream ends with an `error` event
-    instead of `message_stop`.
+    A failed stream ends with an `error` event instead of `message_stop`.
     """
 
     def __init__(self, *, model: str, id: str, created: int = 0) -> None:
-        self._model = model
-        self._id = id
+        super().__init__(model=model, id=id, created=created)
         self._begun = False
-        self._ended = False
         self._usage: Usage | None = None
         self._open: dict[int, _Open] = {}  # by our index, in the order in which they were opened
         self._others: set[int] = set()  # open blocks of further choices
@@ -115,34 +108,12 @@ class MessagesEncoder:
         self._stop = b""  # of the last block, where that was cut
         self._refused = False
 
-    def feed(self, events: Iterable[Event], /) -> bytes:
-        """The bytes of these events; b"" where they say nothing on this wire, or must wait for another block's end."""
-        out: list[bytes] = []
-        for event in events:
-            if self._ended:
-                raise LocalProtocolError(f"{type(event).__name__} came after the end of the stream")
-            write = _ON.get(type(event))
-            if write is not None:
-                try:
-                    write(self, event, out)
-                except KeyError:
-                    raise LocalProtocolError(f"{type(event).__name__} is for a block that is not open") from None
-        return b"".join(out)
-
-    def finish(self) -> bytes:
-        """Nothing more comes. Without a terminal event the answer was cut, and an error says so: it must not look whole."""
-        if self._ended:
-            return b""
-        return self.feed([StreamFailed(error_info("aborted", "the answer was cut off before its end"))])
-
     def _begin(self, out: list[bytes]) -> None:
+        """The start waits for the first block, so that the counts known by then are in it."""
         if not self._begun:
             self._begun = True
             usage = written_usage(self._usage, at_start=True)
-            out.append(_frame("message_start", MessageStart(WrittenMessage(self._id, "message", "assistant", self._model, [], None, None, usage))))
-
-    def _on_begin(self, event: StreamStart, out: list[bytes]) -> None:
-        """The start waits for the first block, so that the counts known by then are in it."""
+            out.append(_frame("message_start", MessageStart(WrittenMessage(self.id, "message", "assistant", self.model, [], None, None, usage))))
 
     def _start(self, index: int, choice: int, start: Raw | None, out: list[bytes], custom: bool = False) -> None:
         if choice:
@@ -210,7 +181,7 @@ class MessagesEncoder:
         """A redacted block is known by its end, or a thinking one by its first piece."""
         self._start(event.index, event.choice, None, out)
 
-    def _oncall_start(self, event: ToolCallStart, out: list[bytes]) -> None:
+    def _on_call_start(self, event: ToolCallStart, out: list[bytes]) -> None:
         self._start(event.index, event.choice, call_start(event.id, event.name), out, event.kind == "custom")
 
     def _on_opaque_start(self, event: OpaqueStart, out: list[bytes]) -> None:
@@ -273,7 +244,6 @@ class MessagesEncoder:
     def _on_finish(self, event: Finish, out: list[bytes]) -> None:
         if self._open:
             raise LocalProtocolError("Finish came while a block is open")
-        self._ended = True
         self._begin(out)
         self._release(out)
         reason = "refusal" if self._refused and event.finish_reason == "stop" else stop_reason(event.finish_reason, event.raw_finish_reason)
@@ -282,41 +252,33 @@ class MessagesEncoder:
         out.append(b'event: message_stop\ndata: {"type":"message_stop"}\n\n')
 
     def _on_failed(self, event: StreamFailed, out: list[bytes]) -> None:
-        self._ended = True
         out.append(b"event: error\ndata: %b\n\n" % encode_error(event.error))
 
-
-_Step: TypeAlias = "Callable[[MessagesEncoder, Event, list[bytes]], None]"
-# Each method takes the events of its key; that they fit together is more than the type checker can see.
-_ON: dict[type, _Step] = cast(
-    "dict[type, _Step]",
-    {
-        StreamStart: MessagesEncoder._on_begin,
-        TextStart: MessagesEncoder._on_text_start,
-        ReasoningStart: MessagesEncoder._on_reasoning_start,
-        RefusalStart: MessagesEncoder._on_refusal_start,
-        ToolCallStart: MessagesEncoder._oncall_start,
-        OpaqueStart: MessagesEncoder._on_opaque_start,
-        TextDelta: MessagesEncoder._on_text,
-        RefusalDelta: MessagesEncoder._on_text,
-        ReasoningDelta: MessagesEncoder._on_reasoning,
-        ToolCallDelta: MessagesEncoder._on_arguments,
-        TextEnd: MessagesEncoder._on_end,
-        RefusalEnd: MessagesEncoder._on_end,
-        ReasoningEnd: MessagesEncoder._on_reasoning_end,
-        ToolCallEnd: MessagesEncoder._on_call_end,
-        OpaqueEnd: MessagesEncoder._on_opaque_end,
-        Citation: MessagesEncoder._on_citation,
-        UsageUpdate: MessagesEncoder._on_usage,
-        Finish: MessagesEncoder._on_finish,
-        StreamFailed: MessagesEncoder._on_failed,
-    },
-)
+    handlers: ClassVar[Handlers] = {
+        TextStart: _on_text_start,
+        ReasoningStart: _on_reasoning_start,
+        RefusalStart: _on_refusal_start,
+        ToolCallStart: _on_call_start,
+        OpaqueStart: _on_opaque_start,
+        TextDelta: _on_text,
+        RefusalDelta: _on_text,
+        ReasoningDelta: _on_reasoning,
+        ToolCallDelta: _on_arguments,
+        TextEnd: _on_end,
+        RefusalEnd: _on_end,
+        ReasoningEnd: _on_reasoning_end,
+        ToolCallEnd: _on_call_end,
+        OpaqueEnd: _on_opaque_end,
+        Citation: _on_citation,
+        UsageUpdate: _on_usage,
+        Finish: _on_finish,
+        StreamFailed: _on_failed,
+    }
 
 
 def encode_error(error: ErrorInfo) -> bytes:
     """A failure in the protocol's own form: the data of an event, or the body of a JSON answer."""
-    return _encode(ErrorEvent(WrittenError(ERROR_TYPES.get(error.kind, "api_error"), error.message)))
+    return encode_json(ErrorEvent(WrittenError(ERROR_TYPES.get(error.kind, "api_error"), error.message)))
 
 
 def encode_response(response: Response, *, model: str, id: str, created: int = 0) -> bytes:
@@ -332,8 +294,8 @@ def encode_response(response: Response, *, model: str, id: str, created: int = 0
     reason = "refusal" if refused else stop_reason(choice.finish_reason, choice.raw_finish_reason)
     sequence = response.detail if reason == "stop_sequence" else None
     usage = written_usage(response.usage, at_start=True)
-    return _encode(WrittenMessage(id, "message", "assistant", model, content, reason, sequence, usage))
+    return encode_json(WrittenMessage(id, "message", "assistant", model, content, reason, sequence, usage))
 
 
 def _frame(event: str, data: Struct) -> bytes:
-    return b"event: %b\ndata: %b\n\n" % (event.encode(), _encode(data))
+    return b"event: %b\ndata: %b\n\n" % (event.encode(), encode_json(data))

@@ -10,14 +10,12 @@ unknown counts (zero); reasoning tokens; the model and the id of the answer; err
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import ClassVar
 
 from headwater_codecs.aws_event_stream import encode_message
-from headwater_codecs.event_encoder import EventEncoder, Handlers, Json, encode_json
+from headwater_codecs.event_encoder import Handlers, Json, encode_json
 from headwater_codecs.neutral.errors import ErrorInfo
 from headwater_codecs.neutral.events import (
-    Event,
     Finish,
     ReasoningDelta,
     ReasoningEnd,
@@ -37,7 +35,7 @@ from headwater_codecs.neutral.events import (
 )
 from headwater_codecs.neutral.response import Response
 from headwater_codecs.neutral.usage import Usage
-from headwater_codecs.sequential import Sequencer
+from headwater_codecs.sequential_encoder import SequentialEncoder
 
 STOP = {
     "stop": "end_turn",
@@ -59,21 +57,16 @@ EXCEPTIONS = {
 }
 
 
-class ConverseEncoder(EventEncoder):
+class ConverseEncoder(SequentialEncoder):
     """One answer as messages; see the module's text for what is left out."""
 
     def __init__(self, *, model: str, id: str, created: int) -> None:
         super().__init__(model=model, id=id, created=created)
-        self._sequencer = Sequencer()
         self._begun = False
         self._blocks: dict[int, int] = {}  # our index -> the wire's
         self._custom: dict[int, list[str]] = {}
         self._usage: Usage | None = None
         self._held = b""  # how the last block stops, where that was cut
-
-    def feed(self, events: Iterable[Event], /) -> bytes:
-        """The bytes of these events; see `EventEncoder.feed`."""
-        return b"".join([super(ConverseEncoder, self).feed([event]) for event in self._sequencer.feed(events)])
 
     def _event(self, kind: str, payload: Json, out: list[bytes]) -> None:
         if self._held:

@@ -9,18 +9,16 @@ its own; where one of two blocks of one kind ends; unknown counts (zero is left 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import ClassVar
 
 from msgspec import Raw
 
-from headwater_codecs.event_encoder import EventEncoder, Handlers, Json, as_object, encode_json
+from headwater_codecs.event_encoder import Handlers, Json, as_object, encode_json
 from headwater_codecs.gemini.wire import decode_raw
 from headwater_codecs.neutral.errors import ErrorInfo
 from headwater_codecs.neutral.events import (
     ChoiceEnd,
     Citation,
-    Event,
     Finish,
     OpaqueEnd,
     OpaqueStart,
@@ -40,7 +38,7 @@ from headwater_codecs.neutral.events import (
 )
 from headwater_codecs.neutral.response import Response
 from headwater_codecs.neutral.usage import Usage
-from headwater_codecs.sequential import Sequencer
+from headwater_codecs.sequential_encoder import WholeCallEncoder
 
 FINISH = {"stop": "STOP", "length": "MAX_TOKENS", "tool_calls": "STOP", "content_filter": "SAFETY", "refusal": "STOP", "pause": "STOP"}
 # Error kind -> status of google.rpc, and the HTTP status that goes with it.
@@ -57,23 +55,17 @@ STATUS = {
 }
 
 
-class GeminiEncoder(EventEncoder):
+class GeminiEncoder(WholeCallEncoder):
     """One answer as chunks; with `array` as the elements of one JSON array."""
 
     def __init__(self, *, model: str, id: str, created: int, array: bool = False) -> None:
         super().__init__(model=model, id=id, created=created)
         self._array = array
         self._chunks = 0
-        self._sequencer = Sequencer()
         self._choices: dict[int, int] = {}
-        self._calls: dict[int, tuple[ToolCallStart, list[str]]] = {}
         self._opaque: dict[int, OpaqueStart] = {}
         self._usage: Usage | None = None
         self._reasons: dict[int, str] = {}
-
-    def feed(self, events: Iterable[Event], /) -> bytes:
-        """The bytes of these events; see `EventEncoder.feed`."""
-        return b"".join([super(GeminiEncoder, self).feed([event]) for event in self._sequencer.feed(events)])
 
     def _write(self, chunk: Json, out: list[bytes], last: bool = False) -> None:
         data = encode_json(chunk)
@@ -104,17 +96,9 @@ class GeminiEncoder(EventEncoder):
         if event.signature:
             self._part(self._choices[event.index], {"text": "", "thought": True, "thoughtSignature": event.signature}, out)
 
-    def _on_call_start(self, event: ToolCallStart, out: list[bytes]) -> None:
-        self._calls[event.index] = (event, [])
-
-    def _on_arguments(self, event: ToolCallDelta, out: list[bytes]) -> None:
-        self._calls[event.index][1].append(event.arguments)
-
     def _on_call_end(self, event: ToolCallEnd, out: list[bytes]) -> None:
-        start, pieces = self._calls.pop(event.index)
-        text = "".join(pieces)
-        args = {"input": text} if start.kind == "custom" else as_object((text.strip() or "{}").encode())
-        if args is None or not event.complete:
+        start, args = self._whole_call(event)
+        if args is None:
             return
         part: Json = {"functionCall": {"id": start.id, "name": start.name, "args": args}}
         if event.signature:
@@ -170,8 +154,8 @@ class GeminiEncoder(EventEncoder):
         TextEnd: _on_text_end,
         ReasoningDelta: _on_reasoning,
         ReasoningEnd: _on_reasoning_end,
-        ToolCallStart: _on_call_start,
-        ToolCallDelta: _on_arguments,
+        ToolCallStart: WholeCallEncoder._on_call_start,
+        ToolCallDelta: WholeCallEncoder._on_arguments,
         ToolCallEnd: _on_call_end,
         OpaqueStart: _on_opaque_start,
         OpaqueEnd: _on_opaque_end,

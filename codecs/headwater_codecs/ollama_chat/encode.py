@@ -9,14 +9,12 @@ output; the id of the answer; what kind of failure it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import ClassVar
 
-from headwater_codecs.event_encoder import EventEncoder, Handlers, Json, as_object, encode_json
+from headwater_codecs.event_encoder import Handlers, Json, as_object, encode_json
 from headwater_codecs.neutral.errors import ErrorInfo
 from headwater_codecs.neutral.events import (
-    Event,
     Finish,
     ReasoningDelta,
     ReasoningStart,
@@ -32,23 +30,17 @@ from headwater_codecs.neutral.events import (
 )
 from headwater_codecs.neutral.response import Response
 from headwater_codecs.neutral.usage import Usage
-from headwater_codecs.sequential import Sequencer
+from headwater_codecs.sequential_encoder import WholeCallEncoder
 
 
-class OllamaEncoder(EventEncoder):
+class OllamaEncoder(WholeCallEncoder):
     """One answer as lines; see the module's text for what is left out."""
 
     def __init__(self, *, model: str, id: str, created: int) -> None:
         super().__init__(model=model, id=id, created=created)
         self._created_at = datetime.fromtimestamp(created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        self._sequencer = Sequencer()
         self._written: set[int] = set()  # blocks of choice 0
-        self._calls: dict[int, tuple[ToolCallStart, list[str]]] = {}
         self._usage: Usage | None = None
-
-    def feed(self, events: Iterable[Event], /) -> bytes:
-        """The bytes of these events; see `EventEncoder.feed`."""
-        return b"".join([super(OllamaEncoder, self).feed([event]) for event in self._sequencer.feed(events)])
 
     def _line(self, message: Json, out: list[bytes], **more: object) -> None:
         line = {"model": self.model, "created_at": self._created_at, "message": {"role": "assistant", **message}, "done": False, **more}
@@ -66,17 +58,9 @@ class OllamaEncoder(EventEncoder):
         if event.index in self._written:
             self._line({"content": "", "thinking": event.text}, out)
 
-    def _on_call_start(self, event: ToolCallStart, out: list[bytes]) -> None:
-        self._calls[event.index] = (event, [])
-
-    def _on_arguments(self, event: ToolCallDelta, out: list[bytes]) -> None:
-        self._calls[event.index][1].append(event.arguments)
-
     def _on_call_end(self, event: ToolCallEnd, out: list[bytes]) -> None:
-        start, pieces = self._calls.pop(event.index)
-        text = "".join(pieces)
-        arguments = {"input": text} if start.kind == "custom" else as_object((text.strip() or "{}").encode())
-        if start.choice or arguments is None or not event.complete:
+        start, arguments = self._whole_call(event)
+        if start.choice or arguments is None:
             return
         self._line({"content": "", "tool_calls": [{"id": start.id, "function": {"name": start.name, "arguments": arguments}}]}, out)
 
@@ -100,8 +84,8 @@ class OllamaEncoder(EventEncoder):
         TextDelta: _on_text,
         RefusalDelta: _on_text,
         ReasoningDelta: _on_reasoning,
-        ToolCallStart: _on_call_start,
-        ToolCallDelta: _on_arguments,
+        ToolCallStart: WholeCallEncoder._on_call_start,
+        ToolCallDelta: WholeCallEncoder._on_arguments,
         ToolCallEnd: _on_call_end,
         UsageUpdate: _on_usage,
         Finish: _on_finish,

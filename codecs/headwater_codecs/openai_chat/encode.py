@@ -8,18 +8,16 @@ provider's own word for a finish reason. Reasoning goes out as `reasoning_conten
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeAlias, cast
+from typing import ClassVar
 
-import msgspec
 from msgspec import UNSET
 
-from headwater_codecs.neutral.errors import ErrorInfo, LocalProtocolError, error_info
+from headwater_codecs.event_encoder import EventEncoder, Handlers, encode_json
+from headwater_codecs.neutral.errors import ErrorInfo
 from headwater_codecs.neutral.events import (
     CallKind,
     ChoiceEnd,
     Citation,
-    Event,
     Finish,
     ReasoningDelta,
     ReasoningStart,
@@ -54,9 +52,6 @@ from headwater_codecs.openai_chat.encode_wire import (
 DONE = b"data: [DONE]\n\n"
 
 
-_encode = msgspec.json.Encoder().encode
-
-
 class _OpenChoice:
     """What the encoder must remember of a choice: how many calls it has, and whether it refused."""
 
@@ -77,48 +72,24 @@ class _OpenCall:
         self.empty = True
 
 
-class ChatEncoder:
+class ChatEncoder(EventEncoder):
     """One answer as `chat.completion.chunk` events. Pure and deterministic.
 
     Every choice begins with a chunk that carries its role and ends with one that carries its finish reason; with `include_usage` a chunk
     without choices follows, where the usage is known; then `[DONE]`. A failed stream ends with an error object instead, and no `[DONE]`.
-    `created` is in seconds since the epoch. `feed` raises LocalProtocolError for an event after the terminal one, and for a block that is not open.
     """
 
     def __init__(self, *, model: str, id: str, created: int, include_usage: bool = True) -> None:
-        self._model = model
-        self._id = id
-        self._created = created
+        super().__init__(model=model, id=id, created=created)
         self._include_usage = include_usage
         self._choices: dict[int, _OpenChoice] = {}
         self._blocks: dict[int, int] = {}  # text, reasoning and refusal blocks: index -> choice
         self._calls: dict[int, _OpenCall] = {}  # tool calls: index -> call
         self._usage: Usage | None = None
-        self._ended = False
-
-    def feed(self, events: Iterable[Event], /) -> bytes:
-        """The bytes of these events, each event framed on its own; b"" where they say nothing on this wire."""
-        out: list[bytes] = []
-        for event in events:
-            if self._ended:
-                raise LocalProtocolError(f"{type(event).__name__} came after the end of the stream")
-            write = _ON.get(type(event))
-            if write is not None:
-                try:
-                    write(self, event, out)
-                except KeyError:
-                    raise LocalProtocolError(f"{type(event).__name__} is for a block that was not opened") from None
-        return b"".join(out)
-
-    def finish(self) -> bytes:
-        """Nothing more comes. Without a terminal event the answer was cut, and an error object says so: it must not look whole."""
-        if self._ended:
-            return b""
-        return self.feed([StreamFailed(error_info("aborted", "the answer was cut off before its end"))])
 
     def _chunk(self, choice: int, delta: WrittenDelta, finish_reason: str | None = None) -> bytes:
-        chunk = WrittenChunk(self._id, "chat.completion.chunk", self._created, self._model, [WrittenChoice(choice, delta, finish_reason)])
-        return b"data: %b\n\n" % _encode(chunk)
+        chunk = WrittenChunk(self.id, "chat.completion.chunk", self.created, self.model, [WrittenChoice(choice, delta, finish_reason)])
+        return b"data: %b\n\n" % encode_json(chunk)
 
     def _open(self, choice: int, out: list[bytes]) -> _OpenChoice:
         """The choice, its role chunk sent."""
@@ -172,39 +143,31 @@ class ChatEncoder:
         out.append(self._chunk(event.choice, WrittenDelta(), written_finish_reason(event.finish_reason, choice.refused)))
 
     def _on_finish(self, event: Finish, out: list[bytes]) -> None:
-        self._ended = True
         usage = event.usage or self._usage
         if self._include_usage and usage is not None:
-            chunk = WrittenChunk(self._id, "chat.completion.chunk", self._created, self._model, [], written_usage(usage))
-            out.append(b"data: %b\n\n" % _encode(chunk))
+            chunk = WrittenChunk(self.id, "chat.completion.chunk", self.created, self.model, [], written_usage(usage))
+            out.append(b"data: %b\n\n" % encode_json(chunk))
         out.append(DONE)
 
     def _on_failed(self, event: StreamFailed, out: list[bytes]) -> None:
-        self._ended = True
         out.append(b"data: %b\n\n" % encode_error(event.error))
 
-
-_Step: TypeAlias = "Callable[[ChatEncoder, Event, list[bytes]], None]"
-# Each method takes the events of its key; that they fit together is more than the type checker can see.
-_ON: dict[type, _Step] = cast(
-    "dict[type, _Step]",
-    {
-        TextStart: ChatEncoder._on_block_start,
-        ReasoningStart: ChatEncoder._on_block_start,
-        RefusalStart: ChatEncoder._on_block_start,
-        TextDelta: ChatEncoder._on_text,
-        ReasoningDelta: ChatEncoder._on_reasoning,
-        RefusalDelta: ChatEncoder._on_refusal,
-        ToolCallStart: ChatEncoder._on_call_start,
-        ToolCallDelta: ChatEncoder._on_arguments,
-        ToolCallEnd: ChatEncoder._on_call_end,
-        Citation: ChatEncoder._on_citation,
-        UsageUpdate: ChatEncoder._on_usage,
-        ChoiceEnd: ChatEncoder._on_choice_end,
-        Finish: ChatEncoder._on_finish,
-        StreamFailed: ChatEncoder._on_failed,
-    },
-)
+    handlers: ClassVar[Handlers] = {
+        TextStart: _on_block_start,
+        ReasoningStart: _on_block_start,
+        RefusalStart: _on_block_start,
+        TextDelta: _on_text,
+        ReasoningDelta: _on_reasoning,
+        RefusalDelta: _on_refusal,
+        ToolCallStart: _on_call_start,
+        ToolCallDelta: _on_arguments,
+        ToolCallEnd: _on_call_end,
+        Citation: _on_citation,
+        UsageUpdate: _on_usage,
+        ChoiceEnd: _on_choice_end,
+        Finish: _on_finish,
+        StreamFailed: _on_failed,
+    }
 
 
 def encode_error(error: ErrorInfo) -> bytes:
@@ -212,7 +175,7 @@ def encode_error(error: ErrorInfo) -> bytes:
     code = error.code or ERROR_CODES.get(error.kind, error.kind)
     if error.kind == "context_overflow":  # no type says it, and nobody knows the words of all vendors
         code = ERROR_CODES["context_overflow"]
-    return _encode({"error": WrittenError(error.message, ERROR_TYPES.get(error.kind, "server_error"), None, code)})
+    return encode_json({"error": WrittenError(error.message, ERROR_TYPES.get(error.kind, "server_error"), None, code)})
 
 
 def encode_response(response: Response, *, model: str, id: str, created: int) -> bytes:
@@ -224,7 +187,7 @@ def encode_response(response: Response, *, model: str, id: str, created: int) ->
         return encode_error(response.error)
     choices = [MessageChoice(choice.index, _message(choice), _message_finish_reason(choice)) for choice in response.choices]
     usage = UNSET if response.usage is None else written_usage(response.usage)
-    return _encode(Completion(id, "chat.completion", created, model, choices, usage))
+    return encode_json(Completion(id, "chat.completion", created, model, choices, usage))
 
 
 def _message(choice: Choice) -> WrittenDelta:
