@@ -6,6 +6,7 @@ raises: an odd frame is left out with a diagnostic, or it ends the stream as mal
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import msgspec
@@ -25,7 +26,7 @@ MAX_DIAGNOSTICS = 100  # a server that is odd in every frame shall not fill the 
 _BROKEN_OFF = frozenset({"network", "truncated"})
 
 
-class EventTranslator:
+class EventTranslator(ABC):
     """Frames of one response to events. Subclasses implement `_event`, `_ended_well` and `_end`."""
 
     protocol = ""
@@ -90,8 +91,9 @@ class EventTranslator:
 
     # --- what a protocol says
 
+    @abstractmethod
     def _event(self, value: Json, frame: Frame) -> None:
-        raise NotImplementedError
+        """What one object of the stream says."""
 
     def _plain(self, frame: Frame) -> bool:
         """The short way: True where the frame is one more piece of text for an open block, and was written. Its type proves it: no other passes."""
@@ -101,9 +103,9 @@ class EventTranslator:
         """Whether the answer is whole as far as it was received."""
         return self.settled
 
+    @abstractmethod
     def _end(self) -> None:
         """Write the good terminal."""
-        raise NotImplementedError
 
     def _missing(self) -> str:
         """What a whole stream would have ended with."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from headwater_codecs.framing import Format
@@ -14,7 +15,7 @@ from headwater_providers.flags import Dialect
 from headwater_providers.http import JSON_HEADERS, add_headers, authorization, join_url
 
 
-class JsonAdapter:
+class JsonAdapter(ABC):
     """Builds the request; subclasses give `fields`, and may change `path` and `headers`."""
 
     protocol: str
@@ -40,9 +41,9 @@ class JsonAdapter:
         url = join_url(target.base_url, path, target.model if "{model}" in path else "", tuple(dialect.query.items()))
         return HttpRequest("POST", url, tuple(headers.items()), encode_body(body))
 
+    @abstractmethod
     def fields(self, request: Request, target: Target, dialect: Dialect) -> Json:
         """The body's fields."""
-        raise NotImplementedError
 
     def path(self, request: Request, target: Target, dialect: Dialect, body: Json) -> str:
         """The path behind the base URL. What of the body belongs into the path is taken out of it."""
@@ -52,9 +53,9 @@ class JsonAdapter:
         """Headers of the protocol's own."""
         return {}
 
+    @abstractmethod
     def flags(self, dialect: object) -> Dialect:
         """The dialect, the default one for None. Raises ConfigurationError for another protocol's."""
-        raise NotImplementedError
 
     def read_error(self, status: int, headers: Mapping[str, str], body: bytes) -> ErrorInfo:
         """What an answer other than 2xx says, as the provider means it; `body` may be cut."""

@@ -2,12 +2,80 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 from headwater_codecs.neutral.errors import ConfigurationError
 from headwater_codecs.neutral.request import FilePart, ImagePart, Message, Part, TextPart, ToolCallPart, ToolResultPart
+from headwater_providers.adapter import Target
+from headwater_providers.body import Json
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
+
+
+class TurnWriter(ABC):
+    """Messages as turns of two sides: consecutive ones of one side become one, since the protocol wants them to alternate, and results of parallel
+    calls together. Cut calls are left out, and so are their results.
+    """
+
+    model_role: ClassVar[str]
+    content_key: ClassVar[str]
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._out: list[Json] = []
+        self._cut: set[str] = set()  # ids of cut calls
+
+    def write(self, messages: list[tuple[int, Message]]) -> list[Json]:
+        """The wire turns. Raises ConfigurationError, naming the message, for what cannot be said."""
+        for index, message in messages:
+            where = f"messages[{index}]"
+            if message.role == "assistant":
+                self._add(self.model_role, self._assistant(message, where))
+            elif message.role in ("system", "developer"):
+                self._add("user", self._user_part(TextPart(only_text(message, where)), where))
+            else:
+                self._add(
+                    "user", [piece for number, part in enumerate(message.parts) for piece in self._asked(message, part, f"{where}.content[{number}]")]
+                )
+        return self._out
+
+    def _asked(self, message: Message, part: Part, where: str) -> list[object]:
+        if message.role != "tool" and not isinstance(part, ToolResultPart):
+            return self._user_part(part, where)
+        result = check_result(part, where)
+        return [] if result.id in self._cut else self._result(result, where)
+
+    def _add(self, role: str, content: list[object]) -> None:
+        if not content:
+            return
+        if self._out and self._out[-1]["role"] == role:
+            last = self._out[-1][self.content_key]
+            assert isinstance(last, list)
+            last += content
+        else:
+            self._out.append({"role": role, self.content_key: content})
+
+    def _is_cut(self, call: ToolCallPart, where: str) -> bool:
+        """Whether the call was cut, which is remembered for its result. Raises ConfigurationError for one that cannot be sent."""
+        if not call.complete:
+            self._cut.add(call.id)
+            return True
+        check_call(call, where)
+        return False
+
+    @abstractmethod
+    def _assistant(self, message: Message, where: str) -> list[object]:
+        """What the model said."""
+
+    @abstractmethod
+    def _user_part(self, part: Part, where: str) -> list[object]:
+        """A part of the user's; nothing for an empty one."""
+
+    @abstractmethod
+    def _result(self, part: ToolResultPart, where: str) -> list[object]:
+        """What a tool answered."""
 
 
 def split_system(messages: Sequence[Message]) -> tuple[str, list[tuple[int, Message]]]:

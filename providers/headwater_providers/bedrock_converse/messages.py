@@ -26,7 +26,7 @@ from headwater_codecs.neutral.request import (
 from headwater_providers.adapter import Target
 from headwater_providers.body import Json
 from headwater_providers.origin import same_origin
-from headwater_providers.turns import arguments_object, check_call, check_result, media_type, no_such_part, only_text, result_parts
+from headwater_providers.turns import TurnWriter, arguments_object, media_type, no_such_part, result_parts
 
 PROTOCOL = "bedrock-converse"
 _IMAGES = {"image/png": "png", "image/jpeg": "jpeg", "image/jpg": "jpeg", "image/gif": "gif", "image/webp": "webp"}
@@ -47,46 +47,18 @@ _ID = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_ID = 64
 
 
-class ConverseWriter:
+class ConverseWriter(TurnWriter):
     """Writes the messages of one request."""
 
+    model_role = "assistant"
+    content_key = "content"
+
     def __init__(self, target: Target, signed_reasoning: bool) -> None:
-        self._target = target
+        super().__init__(target)
         self._signed = signed_reasoning
-        self._out: list[Json] = []
-        self._cut: set[str] = set()
         self._files = 0
 
-    def write(self, messages: list[tuple[int, Message]]) -> list[Json]:
-        """The wire messages. Raises ConfigurationError, naming the message, for what cannot be said."""
-        for index, message in messages:
-            where = f"messages[{index}]"
-            if message.role == "assistant":
-                self._assistant(message, where)
-            elif message.role in ("system", "developer"):
-                self._add("user", [{"text": text}] if (text := only_text(message, where)).strip() else [])
-            else:
-                content: list[object] = []
-                for number, part in enumerate(message.parts):
-                    place = f"{where}.content[{number}]"
-                    if message.role == "tool" or isinstance(part, ToolResultPart):
-                        content += self._result(check_result(part, where), place)
-                    else:
-                        content += self._part(part, place)
-                self._add("user", content)
-        return self._out
-
-    def _add(self, role: str, content: list[object]) -> None:
-        if not content:
-            return
-        if self._out and self._out[-1]["role"] == role:
-            last = self._out[-1]["content"]
-            assert isinstance(last, list)
-            last += content
-        else:
-            self._out.append({"role": role, "content": content})
-
-    def _assistant(self, message: Message, where: str) -> None:
+    def _assistant(self, message: Message, where: str) -> list[object]:
         own = same_origin(message.origin, self._target)
         content: list[object] = []
         for number, part in enumerate(message.parts):
@@ -97,17 +69,15 @@ class ConverseWriter:
             elif isinstance(part, ReasoningPart):
                 content += self._reasoning(part) if own else []
             elif isinstance(part, ToolCallPart):
-                if not part.complete:
-                    self._cut.add(part.id)
+                if self._is_cut(part, place):
                     continue
-                check_call(part, place)
                 content.append({"toolUse": {"toolUseId": fit_id(part.id), "name": part.name, "input": arguments_object(part, place)}})
             elif isinstance(part, OpaquePart):
                 if own:
                     content.append(Raw(part.raw))
             else:
                 raise no_such_part(part, place, PROTOCOL)
-        self._add("assistant", content)
+        return content
 
     def _reasoning(self, part: ReasoningPart) -> list[object]:
         if part.redacted and part.data:
@@ -119,13 +89,11 @@ class ConverseWriter:
         return []
 
     def _result(self, part: ToolResultPart, where: str) -> list[object]:
-        if part.id in self._cut:
-            return []
-        content = [block for piece in result_parts(part) for block in self._part(piece, where)] or [{"text": "(no output)"}]
+        content = [block for piece in result_parts(part) for block in self._user_part(piece, where)] or [{"text": "(no output)"}]
         status = "error" if part.is_error else "success"
         return [{"toolResult": {"toolUseId": fit_id(part.id), "content": content, "status": status}}]
 
-    def _part(self, part: Part, where: str) -> list[object]:
+    def _user_part(self, part: Part, where: str) -> list[object]:
         if isinstance(part, TextPart):
             blocks: list[object] = [{"text": part.text}] if part.text.strip() else []
             return blocks + _cache_point(part, where)

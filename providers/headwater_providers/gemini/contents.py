@@ -25,52 +25,24 @@ from headwater_providers.adapter import Target
 from headwater_providers.body import Json
 from headwater_providers.gemini.dialect import GeminiDialect
 from headwater_providers.origin import same_origin
-from headwater_providers.turns import arguments_object, check_call, check_result, media_type, no_such_part, only_text, result_parts
+from headwater_providers.turns import TurnWriter, arguments_object, media_type, no_such_part, result_parts
 
 PROTOCOL = "gemini"
 NO_SIGNATURE = "skip_thought_signature_validator"  # PI-GO-03
 
 
-class ContentWriter:
+class ContentWriter(TurnWriter):
     """Writes the contents of one request."""
 
+    model_role = "model"
+    content_key = "parts"
+
     def __init__(self, target: Target, dialect: GeminiDialect) -> None:
-        self._target = target
+        super().__init__(target)
         self._dialect = dialect
-        self._out: list[Json] = []
         self._names: dict[str, str] = {}  # call id -> the tool's name
-        self._cut: set[str] = set()
 
-    def write(self, messages: list[tuple[int, Message]]) -> list[Json]:
-        """The contents. Raises ConfigurationError, naming the message, for what cannot be said."""
-        for index, message in messages:
-            where = f"messages[{index}]"
-            if message.role == "assistant":
-                self._assistant(message, where)
-            elif message.role in ("system", "developer"):
-                self._add("user", [{"text": text}] if (text := only_text(message, where)) else [])
-            else:
-                parts: list[object] = []
-                for number, part in enumerate(message.parts):
-                    place = f"{where}.content[{number}]"
-                    if message.role == "tool" or isinstance(part, ToolResultPart):
-                        parts += self._result(check_result(part, where), place)
-                    elif written := _part(part, place):
-                        parts.append(written)
-                self._add("user", parts)
-        return self._out
-
-    def _add(self, role: str, parts: list[object]) -> None:
-        if not parts:
-            return
-        if self._out and self._out[-1]["role"] == role:
-            last = self._out[-1]["parts"]
-            assert isinstance(last, list)
-            last += parts
-        else:
-            self._out.append({"role": role, "parts": parts})
-
-    def _assistant(self, message: Message, where: str) -> None:
+    def _assistant(self, message: Message, where: str) -> list[object]:
         own = same_origin(message.origin, self._target)
         marked = not self._dialect.signed_calls or (own and any(isinstance(part, ToolCallPart) and part.signature for part in message.parts))
         parts: list[object] = []
@@ -83,10 +55,8 @@ class ContentWriter:
                 if own and (part.text or part.signature):
                     parts.append(_signed({"text": part.text, "thought": True}, part.signature))
             elif isinstance(part, ToolCallPart):
-                if not part.complete:
-                    self._cut.add(part.id)
+                if self._is_cut(part, place):
                     continue
-                check_call(part, place)
                 self._names[part.id] = part.name
                 call: Json = {"name": part.name, "args": arguments_object(part, place)}
                 if self._dialect.call_ids:
@@ -99,11 +69,13 @@ class ContentWriter:
                     parts.append(Raw(part.raw))
             else:
                 raise no_such_part(part, place, PROTOCOL)
-        self._add("model", parts)
+        return parts
+
+    def _user_part(self, part: Part, where: str) -> list[object]:
+        written = _part(part, where)
+        return [] if written is None else [written]
 
     def _result(self, part: ToolResultPart, where: str) -> list[object]:
-        if part.id in self._cut:
-            return []
         name = part.name or self._names.get(part.id)
         if name is None:
             raise ConfigurationError(f"{where}: gemini needs the tool's name with a result: tool_result({part.id!r}, ..., name=...)")

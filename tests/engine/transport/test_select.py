@@ -23,7 +23,7 @@ class Own:
     """A transport of one's own."""
 
     async def open(self, request: HttpRequest, trace: Trace) -> TransportResponse:
-        raise NotImplementedError
+        raise AssertionError("it is chosen here, never opened")
 
     async def aclose(self) -> None:
         pass
