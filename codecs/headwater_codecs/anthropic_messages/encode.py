@@ -8,7 +8,7 @@ What this wire cannot carry: further choices (only choice 0 is written); refusal
 signatures of text and of calls; `meta`, item ids, raw frames; the free text of custom tools (it becomes `{"input": text}`); that a block was cut,
 unless the stream failed there (a call's arguments stop where they stop); opaque items that are no JSON object of their own kind or were cut; the
 finish reasons `content_filter` (`refusal` here), `error` and `unknown` (no reason); other words for a reason than its own; counts that are unknown
-(zero where clients demand one); citations that come after their block was closed; `Finish.detail` but a stop sequence.
+(zero where clients demand one); citations of anything but text, or that come after their block was closed; `Finish.detail` but a stop sequence.
 """
 
 from __future__ import annotations
@@ -234,8 +234,9 @@ class MessagesEncoder(EventEncoder):
         self._close(event.index, out)
 
     def _on_citation(self, event: Citation, out: list[bytes]) -> None:
+        """Only text has sources on this wire."""
         block = self._open.get(event.index)
-        if block is not None and not block.closed and event.index not in self._others:
+        if block is not None and not block.closed and block.start is _EMPTY_TEXT:
             self._delta(event.index, CitationPiece(citation_of(event)), out)
 
     def _on_usage(self, event: UsageUpdate, out: list[bytes]) -> None:
