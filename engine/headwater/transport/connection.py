@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.lowlevel
 
 from headwater.transport.base import Trace
 from headwater.transport.wire import Address, ResponseParser
@@ -42,7 +43,7 @@ def keep_read_buffers_on_the_heap() -> None:
 class Connection:
     """A connected stream to one origin."""
 
-    __slots__ = ("_fileno", "_poll", "address", "socket", "stream", "tls")
+    __slots__ = ("_closed", "_fileno", "_poll", "address", "socket", "stream", "tls")
 
     def __init__(self, address: Address, socket: SocketStream, fileno: int, tls: TLSStream | None = None) -> None:
         self.address = address
@@ -51,6 +52,7 @@ class Connection:
         self.stream: SocketStream | TLSStream = socket if tls is None else tls
         self._fileno = fileno
         self._poll: select.poll | None = None
+        self._closed = False
 
     def readable(self) -> bool:
         """Whether bytes or an end wait in the socket. Between two responses nothing reads (anyio pauses asyncio's transport), so they stay there."""
@@ -100,10 +102,9 @@ class Connection:
             return payload
 
     async def _read_head(self, parser: ResponseParser, pieces: list[bytes], trace: Trace) -> None:
-        receive = self.stream.receive
         while not parser.head_done:
             try:
-                data = await receive(READ)
+                data = await (self.stream.receive(READ) if trace.first_byte else self._receive_first())
             except anyio.EndOfStream:
                 if trace.first_byte:
                     parser.finish()
@@ -114,6 +115,27 @@ class Connection:
             if parser.fault is not None and not parser.head_done:
                 raise parser.fault
         trace.got_headers()
+
+    async def _receive_first(self) -> bytes:
+        """The first bytes of an answer. In a busy program they are there after one turn of the event loop, which then need not be asked to watch
+        the socket and to stop watching it again.
+        """
+        if self.stream is self.socket and _CAN_WRITE_NOW:
+            await anyio.lowlevel.checkpoint()
+            if data := self._read_now():
+                return data
+        return await self.stream.receive(READ)
+
+    def _read_now(self) -> bytes:
+        """What is there; b"" for nothing yet, or the end, which the stream will tell."""
+        if self._closed:  # by somebody else: the number may be another file's by now
+            return b""
+        try:
+            return os.read(self._fileno, READ)
+        except BlockingIOError:
+            return b""
+        except OSError as error:  # told once: the stream would see a clean end
+            raise anyio.BrokenResourceError from error
 
     async def _send_and_listen(self, payload: bytes, parser: ResponseParser, pieces: list[bytes], trace: Trace) -> None:
         """Send while listening: a server may refuse a long request before it has read it, and hang up."""
@@ -164,4 +186,5 @@ async def close_all(connections: Iterable[Connection]) -> None:
     """Close by force: no goodbye, no waiting, not to be interrupted."""
     with anyio.move_on_after(CLOSE_TIME, shield=True):
         for connection in connections:
+            connection._closed = True
             await anyio.aclose_forcefully(connection.socket)

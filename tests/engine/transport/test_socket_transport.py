@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
+import time
 
 import anyio
 import pytest
@@ -25,6 +27,9 @@ from engine.transport.scripted_server import (
     trace,
 )
 from headwater.transport import SocketTransport
+from headwater.transport.connection import Connection
+from headwater.transport.dial import Dialer
+from headwater.transport.wire import request_bytes, split_url
 from headwater_codecs.neutral import ConfigurationError, MalformedError, NetworkError
 
 pytestmark = pytest.mark.anyio
@@ -250,3 +255,28 @@ async def test_context_that_offers_http2() -> None:
             await settle()
             group.cancel_scope.cancel()
         await listener.aclose()
+
+
+async def test_no_read_of_a_closed_connection() -> None:
+    """Closed by somebody else in the turn that is given to the answer, a connection reads no more: its descriptor may be another file's by then."""
+
+    async def script(peer: Peer) -> None:
+        await peer.read_head()
+        await peer.stream.receive()
+
+    async def leave(connection: Connection) -> None:
+        await connection.abort()
+
+    async with serve(script) as server:
+        address = split_url(server.url)
+        connection = await Dialer(None, time.monotonic).connect(address)
+        other, its_end = socket.socketpair()
+        its_end.send(b"not for you")
+        with other, its_end:
+            async with anyio.create_task_group() as group:
+                group.start_soon(leave, connection)
+                with pytest.raises((anyio.ClosedResourceError, anyio.BrokenResourceError)):
+                    await connection.exchange(request_bytes(post(server.url), address), trace())
+            connection._fileno = other.fileno()  # as if the number had been given away
+            assert connection._read_now() == b""
+            assert other.recv(100) == b"not for you"
