@@ -70,7 +70,9 @@ class Runs:
 
     def _take(self, event: Event) -> None:
         if isinstance(event, ChoiceEnd):
-            self._breaking[event.choice] = self._wire.reasons[event.finish_reason][0] in self._wire.breaking
+            said = any(block.kind == "refusal" and block.pieces for block in self._blocks if block.choice == event.choice)
+            stops = event.finish_reason == "refusal" and self._wire.refused == "last" and said  # then the refusal is told by its own field
+            self._breaking[event.choice] = not stops and self._wire.reasons[event.finish_reason][0] in self._wire.breaking
         elif isinstance(event, BlockStart):
             if self._wire.choices or not event.choice:
                 self._start(event)
