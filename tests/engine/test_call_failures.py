@@ -195,6 +195,45 @@ async def test_on_real_sockets(transport: str) -> None:
 
 
 @pytest.mark.parametrize("transport", ["socket", "httpx"])
+@pytest.mark.parametrize(
+    ("path", "kind", "requests"),
+    [
+        ("/unauthorized", "auth", 1),
+        ("/busy", None, 2),
+        ("/ill", None, 2),
+        ("/broken", "malformed", 1),
+        ("/huge", "malformed", 1),
+        ("/stalls", "timeout", 1),
+        ("/refusal-stalls", "server", 1),
+    ],
+)
+async def test_faults_on_real_sockets(transport: str, path: str, kind: str | None, requests: int) -> None:
+    """What is tried again succeeds then; the total deadline ends a body that stalls, and a refusal that does; a huge body is not read to its end."""
+    seen = 0
+
+    async def script(asked: Asked, reply: Reply) -> None:
+        nonlocal seen
+        seen += 1
+        await _faulty(path if seen == 1 else "/whole", reply)
+
+    timeouts = Timeouts(total=0.3) if "stalls" in path else None
+    with anyio.fail_after(10):
+        async with (
+            loopback(script) as server,
+            headwater.Engine(transport=transport, retry=TWICE, max_frame=100_000) as engine,
+        ):
+            started = anyio.current_time()
+            if kind is None:
+                assert (await engine.call("GET", path, model=model(server.base_url), timeouts=timeouts)).attempts == 2
+            else:
+                with pytest.raises(headwater.HeadwaterError) as caught:
+                    await engine.call("GET", path, model=model(server.base_url), timeouts=timeouts)
+                assert caught.value.info.kind == kind
+            assert anyio.current_time() - started < 3
+    assert len(server.asked) == requests
+
+
+@pytest.mark.parametrize("transport", ["socket", "httpx"])
 async def test_refused_on_real_sockets(transport: str) -> None:
     """Nobody listens: a network error of the phase `connect`."""
     url = await refused_url()
@@ -262,6 +301,28 @@ async def test_connections_go_back_into_the_pool(transport: str) -> None:
                 assert (await engine.call("GET", "/a", model=model(url))).json == {}
             group.cancel_scope.cancel()
     assert connections == 1
+
+
+async def _faulty(path: str, reply: Reply) -> None:
+    match path:
+        case "/unauthorized":
+            await reply.whole(401, error_body("bad key"))
+        case "/busy":
+            await reply.whole(429, error_body("slow down"), retry_after="0")
+        case "/ill":
+            await reply.whole(500, error_body("oops"))
+        case "/broken":
+            await reply.whole(200, b'{"a": oops}')
+        case "/huge":
+            await reply.send(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n[")
+            while True:
+                await reply.send(b"1," * 10_000)
+        case "/stalls" | "/refusal-stalls":
+            status = b"200 OK" if path == "/stalls" else b"500 Oops"
+            await reply.send(b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{" % status)
+            await anyio.sleep_forever()
+        case _:
+            await reply.whole(200, THREAD)
 
 
 async def _cut(reply: Reply) -> None:
