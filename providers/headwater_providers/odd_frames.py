@@ -6,6 +6,8 @@ several events as one, whose data lines are each a whole JSON object. Nothing el
 
 from __future__ import annotations
 
+import re
+
 from msgspec.structs import replace
 
 from headwater_codecs import tolerant_json
@@ -19,6 +21,7 @@ SAID = {
 }
 _END = b"[DONE]"
 _BEGINS = (b"data:", b"event:", b":")  # none of them begins a JSON text, and no message of an error
+_PREFIXES = re.compile(rb"(?:data:\s*)+")
 _FIELDS = (*_BEGINS, b"id:", b"retry:")
 
 
@@ -56,8 +59,8 @@ def frames_inside(frame: Frame) -> tuple[str, list[Frame]] | None:
 def _field(line: bytes) -> tuple[str | None, bytes]:
     """A line of a stream inside: the event name that it says ("" for none of interest), or None and its data."""
     line = line.strip()
-    while line.startswith(b"data:"):
-        line = line[5:].lstrip()
+    if (prefixes := _PREFIXES.match(line)) is not None:
+        line = line[prefixes.end() :]
     if line.startswith(b"event:"):
         return line[6:].strip().decode("utf-8", "replace"), b""
     return ("" if line.startswith(_FIELDS) else None), line

@@ -43,7 +43,7 @@ class PlainCall:
     def __init__(self, adapter: Adapter, method: str, path: str, json: object = None, headers: Mapping[str, str] | None = None) -> None:
         if method not in METHODS:
             raise ConfigurationError(f"the method is {method!r}: use one of {', '.join(METHODS)}")
-        if not _PATH.fullmatch(path) or path.startswith("//"):
+        if not _PATH.fullmatch(path) or path.startswith("//") or _leads_elsewhere(path):
             raise ConfigurationError(f"the path {path!r} is none: it begins with one slash, as /threads does, and is percent-encoded")
         if json is not None and method == "GET":
             raise ConfigurationError("a GET carries no JSON: put it behind the path, as in /threads?limit=5")
@@ -124,6 +124,11 @@ def plain_url(base_url: str, path: str, model: str, query: Mapping[str, str]) ->
     named = {pair.partition("=")[0] for pair in own.split("&")}
     url = join_url(base_url, path, model if "{model}" in path else "", tuple((name, value) for name, value in query.items() if name not in named))
     return f"{url}{'&' if '?' in url else '?'}{own}" if own else url
+
+
+def _leads_elsewhere(path: str) -> bool:
+    """Whether a part of the path is made of dots: an id that is one would change the address."""
+    return not {".", ".."}.isdisjoint(path.partition("?")[0].lower().replace("%2e", ".").split("/"))
 
 
 def _encoded(value: object) -> bytes:

@@ -124,6 +124,8 @@ async def test_a_provider_without_a_model() -> None:
         ("GET", "//elsewhere.test/v1", {"model": model()}, "is none"),
         ("GET", "/a b", {"model": model()}, "is none"),
         ("GET", "/a\r\nx: y", {"model": model()}, "is none"),
+        ("GET", "/threads/../files", {"model": model()}, "is none"),
+        ("GET", "/threads/.%2E/files", {"model": model()}, "is none"),
         ("GET", "/a#b", {"model": model()}, "is none"),
         ("GET", "/threads", {"model": model(), "json": {}}, "a GET carries no JSON"),
         ("POST", "/threads", {"model": model(), "json": {"a": [float("nan")]}}, "json.a[0] is nan: JSON has no such number"),

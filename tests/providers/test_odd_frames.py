@@ -52,6 +52,12 @@ def test_frames_inside(frame: Frame, expected: tuple[str, list[Frame]] | None) -
     assert frames_inside(frame) == expected
 
 
+def test_many_prefixes_are_cheap() -> None:
+    """Linear: what a server sends in one frame must not take minutes."""
+    assert frames_inside(Frame(b"data: " * 1_000_000 + A)) == (REPEATED_PREFIX, [Frame(A)])
+    assert frames_inside(Frame(b"data:\n" * 1_000_000 + b"data: " + A)) == (REPEATED_PREFIX, [Frame(A)])
+
+
 WHOLE = {
     "anthropic-messages": "text",
     "cohere-chat": "text",
