@@ -13,10 +13,11 @@ from anyio.abc import ByteStream, SocketAttribute
 
 @dataclass
 class Asked:
-    """One request as it came. `hung_up` is set when the client closes before the answer is over."""
+    """One request as it came: `line` is its method and target. `hung_up` is set when the client closes before the answer is over."""
 
     body: dict[str, object]
     headers: dict[str, str]
+    line: str = ""
     hung_up: anyio.Event = field(default_factory=anyio.Event)
 
     @property
@@ -141,13 +142,13 @@ async def _read_request(stream: ByteStream) -> Asked | None:
         while b"\r\n\r\n" not in data:
             data += await stream.receive()
         head, _, body = data.partition(b"\r\n\r\n")
-        lines = head.decode().split("\r\n")[1:]
+        line, *lines = head.decode().split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-        while len(body) < int(headers["content-length"]):
+        while len(body) < int(headers.get("content-length", 0)):
             body += await stream.receive()
     except (anyio.EndOfStream, anyio.BrokenResourceError):
         return None
-    return Asked(json.loads(body), headers)
+    return Asked(json.loads(body or b"{}"), headers, line.rpartition(" ")[0])
 
 
 async def _watch(stream: ByteStream, asked: Asked, script: anyio.CancelScope) -> None:

@@ -19,7 +19,7 @@ from headwater_codecs.sse import MAX_FRAME, Frame, SSEParser
 if TYPE_CHECKING:
     from headwater_codecs.content_coding import ContentDecoder
 
-Format = Literal["sse", "sse-or-array", "ndjson", "aws-event-stream"]
+Format = Literal["sse", "sse-or-array", "ndjson", "aws-event-stream", "json"]  # json: one document, whatever it looks like
 SNIPPET = 200  # characters of a body quoted in an error
 _DECIDE = 512  # bytes after which a body that is no known format is given up
 _SSE_STARTS = (b"data:", b"event:", b"id:", b"retry:", b":")
@@ -119,6 +119,7 @@ _DOCUMENTS: dict[Format, Callable[[int], Parser]] = {
     "sse-or-array": _array_parser,
     "ndjson": _line_parser,
     "aws-event-stream": DocumentParser,
+    "json": DocumentParser,
 }
 
 
@@ -132,7 +133,7 @@ class Framing:
         self.format = format
         self._content_type = content_type.partition(";")[0].strip().lower()
         self._max = max_frame
-        self._parser: Parser | None = None
+        self._parser: Parser | None = DocumentParser(max_frame) if format == "json" else None
         self._start = b""  # what came before the parser could be chosen
         self._ended = False
         self._decoder: ContentDecoder | None = None

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headwater.call import Reply
 from headwater.decode import decode, decode_events
 from headwater.engine import Engine
 from headwater.fanout import Subscription
@@ -147,6 +148,7 @@ __all__ = [
     "RefusalEnd",
     "RefusalStart",
     "Registries",
+    "Reply",
     "Request",
     "Response",
     "Retry",

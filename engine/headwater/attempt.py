@@ -123,12 +123,16 @@ class Attempt:
         return (data,)
 
     async def error_body(self) -> bytes:
-        """The body of a refusal, bounded in size and time, with its content encoding undone. What cannot be read is left out."""
+        """The body of a refusal, bounded in size and time, with its content encoding undone. What cannot be read is left out.
+
+        The wait for it is a part of the wait for content: where a deadline passes, the refusal is told with what came until then.
+        """
         from headwater_codecs.content_coding import ContentDecoder  # only refusals need it here
 
         response = self.response
         assert response is not None
         body = bytearray()
+        self._deadlines.refused(self._clock())
         with anyio.move_on_after(ERROR_BODY_TIME):
             try:
                 decoder = ContentDecoder(response.headers.get("content-encoding", ""))
@@ -136,6 +140,9 @@ class Attempt:
                     body += decoder.feed(data)
             except Exception as error:  # the status is the news; a body that breaks off adds nothing
                 self.failure = error
+            finally:
+                self._paused = now = self._clock()
+                self._deadlines.pause(now)
         return bytes(body[:ERROR_BODY])
 
     def expire(self) -> Abort | None:

@@ -50,6 +50,13 @@ class Deadlines:
                 self._budget -= now - self.since
             self.since = None
 
+    def refused(self, now: float) -> None:
+        """The wait for a refusal's body begins: it may take what is left for the first content, and no longer than `idle`."""
+        idle = self._timeouts.idle
+        if idle is not None and idle < self._budget:
+            self.arm("idle", now)
+        self.since = now
+
     def handed_on(self) -> None:
         """Frames went to a translator that runs by itself."""
         self._unjudged += 1

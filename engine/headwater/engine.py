@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVarTuple
 
 import anyio
 from anyio.abc import TaskGroup
 
+from headwater.call import Reply, called_model, read_reply
 from headwater.deadlines import LOOK, Deadlines
 from headwater.delivery import Delivery
 from headwater.groups import open_task_group
@@ -18,8 +19,9 @@ from headwater.retry import Retry
 from headwater.stream import CLOSE_TIME, AnyStage, Stream, Topology, WhenUnwatched
 from headwater.telemetry import Logger, StreamLog, find_logger
 from headwater.transport import Transport, choose_transport
-from headwater_codecs.neutral import ConfigurationError, Request, Response, Timeouts
+from headwater_codecs.neutral import ConfigurationError, Model, Request, Response, Timeouts
 from headwater_codecs.sse import MAX_FRAME
+from headwater_providers.adapter import Adapter, Target
 from headwater_providers.builtin import default_registries
 from headwater_providers.resolve import Registries
 
@@ -117,7 +119,7 @@ class Engine:
         tells. `stages` are one's own steps between translator and aggregator; `raw` adds RawFrame events; `replay` keeps that many bytes of
         events for late listeners; `when_unwatched` says what happens when the last listener leaves: "continue", "cancel", or seconds of grace.
         """
-        group = self.group
+        assert self.group is not None  # raises where the engine is not running
         topology = topology or self._topology
         _check_topology(topology)
         _check_stages(stages)
@@ -126,7 +128,34 @@ class Engine:
         if when_unwatched not in ("continue", "cancel") and (isinstance(when_unwatched, str) or not when_unwatched >= 0):
             raise ConfigurationError(f"when_unwatched is {when_unwatched!r}: use 'continue', 'cancel', or the seconds to wait for another listener")
         target = self._registries.resolve(request.model)
-        adapter = self._registries.adapter(target.protocol)
+        return self._open(
+            request,
+            target,
+            self._registries.adapter(target.protocol),
+            timeouts=timeouts or request.timeouts,
+            retry=retry,
+            topology=topology,
+            stages=stages,
+            raw=raw,
+            replay=replay,
+            when_unwatched=when_unwatched,
+        )
+
+    def _open(
+        self,
+        request: Request,
+        target: Target,
+        adapter: Adapter,
+        *,
+        timeouts: Timeouts | None,
+        retry: Retry | None,
+        topology: Topology = "fused",
+        stages: Sequence[AnyStage] = (),
+        raw: bool = False,
+        replay: int = 0,
+        when_unwatched: WhenUnwatched = "continue",
+        what: str = "stream",
+    ) -> Stream:
         plan = Plan(
             request,
             target,
@@ -140,9 +169,9 @@ class Engine:
         started = self.clock()
         response = Response()
         response.provider, response.protocol, response.requested_model = target.provider, target.protocol, target.model
-        deadlines = Deadlines(timeouts or request.timeouts or self._timeouts, started)
-        log = StreamLog(self._log, target.provider, target.model)
-        staged = group if topology == "staged" else None
+        deadlines = Deadlines(timeouts or self._timeouts, started)
+        log = StreamLog(self._log, target.provider, target.model, what)
+        staged = self.group if topology == "staged" else None
         delivery = Delivery(plan, response, deadlines, retry or self._retry, self.clock, started, log, group=staged)
         return Stream(self, delivery, response, deadlines, log, topology=topology, stages=stages, replay=replay, when_unwatched=when_unwatched)
 
@@ -166,6 +195,32 @@ class Engine:
         if raise_on_error:
             stream.raise_for_error()
         return stream.response
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        json: object = None,
+        *,
+        model: Model | str | None = None,
+        provider: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeouts: Timeouts | None = None,
+        retry: Retry | None = None,
+    ) -> Reply:
+        """One plain JSON call to a provider: what has no stream, as creating a thread, retrieving a run, listing models, counting tokens.
+
+        `path` stands behind the base URL, as the vendor's documentation writes it, with its query; `{model}` in it is the model's name. The model,
+        or a provider's name alone, says where the call goes; key, headers, deadlines and retries are those of a stream. `first_content` covers
+        the whole answer, which is read to its end. Raises what `generate` raises, and MalformedError for an answer that is no JSON.
+        """
+        from headwater_providers.plain_call import PlainCall  # only who calls pays for it
+
+        assert self.group is not None  # raises where the engine is not running
+        asked = called_model(model, provider)
+        target = self._registries.resolve(asked)
+        adapter = PlainCall(self._registries.adapter(target.protocol), method, path, json, headers)
+        return await read_reply(self._open(Request(model=asked, messages=[]), target, adapter, timeouts=timeouts, retry=retry, what="call"))
 
     @property
     def group(self) -> TaskGroup:

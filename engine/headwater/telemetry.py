@@ -34,12 +34,13 @@ def find_logger(log: Logger | None) -> Logger | None:
 
 
 class StreamLog:
-    """The log of one stream. Without a logger every call is one comparison."""
+    """The log of one stream, or of a plain call. Without a logger every call is one comparison."""
 
-    __slots__ = ("_finished", "_log", "_model", "_provider", "last_cause")
+    __slots__ = ("_finished", "_log", "_model", "_provider", "_what", "last_cause")
 
-    def __init__(self, log: Logger | None, provider: str, model: str) -> None:
+    def __init__(self, log: Logger | None, provider: str, model: str, what: str = "stream") -> None:
         self._log = log
+        self._what = what
         self._provider = provider
         self._model = model
         self._finished = False
@@ -52,13 +53,13 @@ class StreamLog:
     def started(self) -> None:
         """The stream was asked for."""
         if self._log is not None:
-            self._log.debug("headwater.stream.started", provider=self._provider, model=self._model)
+            self._log.debug(f"headwater.{self._what}.started", provider=self._provider, model=self._model)
 
     def retried(self, error: ErrorInfo, attempt: int, wait: float) -> None:
         """An attempt failed and is made again."""
         if self._log is not None:
             self._log.info(
-                "headwater.stream.retried",
+                f"headwater.{self._what}.retried",
                 provider=self._provider,
                 model=self._model,
                 attempt=attempt,
@@ -82,7 +83,7 @@ class StreamLog:
         error = response.error
         if error is None:
             self._log.debug(
-                "headwater.stream.finished",
+                f"headwater.{self._what}.finished",
                 provider=self._provider,
                 model=self._model,
                 reason=response.finish_reason,
@@ -92,7 +93,7 @@ class StreamLog:
         else:
             level = self._log.info if error.kind == "aborted" else self._log.warning  # who leaves early need not be warned
             level(
-                "headwater.stream.failed",
+                f"headwater.{self._what}.failed",
                 provider=self._provider,
                 model=self._model,
                 kind=error.kind,

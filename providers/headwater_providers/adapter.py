@@ -104,6 +104,9 @@ class Adapter(Protocol):
     def build(self, request: Request, target: Target, api_key: Secret | None) -> HttpRequest:
         """The request as HTTP. Raises ConfigurationError, naming the field, for what the protocol cannot say."""
 
+    def envelope(self, target: Target, api_key: Secret | None) -> tuple[dict[str, str], Mapping[str, str]]:
+        """The headers and the query of everything that goes to this target, plain calls too: the key, the version, the vendor's own."""
+
     def translator(self, dialect: object = None, *, provider: str | None = None, choices: int = 1, raw: bool = False) -> Translator:
         """A fresh translator for one response."""
 

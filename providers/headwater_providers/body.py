@@ -14,8 +14,8 @@ Json = dict[str, object]
 _encode = msgspec.json.Encoder().encode
 
 
-def encode_body(body: Json) -> bytes:
-    """The body as JSON. Raises ConfigurationError for what JSON cannot say; lone surrogates become U+FFFD."""
+def encode_body(body: object) -> bytes:
+    """The body, mostly an object, as JSON. Raises ConfigurationError for what JSON cannot say; lone surrogates become U+FFFD."""
     try:
         return _encode(body)
     except UnicodeEncodeError:

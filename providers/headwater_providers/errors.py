@@ -14,140 +14,13 @@ from msgspec.structs import replace
 
 from headwater_codecs.neutral.errors import RETRYABLE, ErrorInfo, ErrorKind
 from headwater_providers.error_body import Said, body_of, read_said
+from headwater_providers.error_words import BY_PART, BY_STATUS, BY_WORD
 from headwater_providers.response_headers import request_id
 from headwater_providers.retry_hints import retry_after
 
 SNIPPET = 200  # characters of a body that is no JSON
 MAX_MESSAGE = 4000  # characters; some gateways quote the whole request
 
-_BY_STATUS: dict[int, ErrorKind] = {
-    401: "auth",
-    402: "quota",
-    403: "permission",
-    404: "not_found",
-    408: "server",  # the provider's own time-out
-    409: "server",  # a lock or a deployment that is just changing
-    425: "overloaded",
-    429: "rate_limit",
-    498: "overloaded",  # Groq: flex capacity exceeded
-    503: "overloaded",
-    529: "overloaded",
-}
-# Whole words of `code` and `type`, in lower case without punctuation at the ends.
-_BY_WORD: dict[str, ErrorKind] = {
-    "accessdeniedexception": "permission",
-    "account_deactivated": "permission",
-    "api_key_invalid": "auth",
-    "authentication_error": "auth",
-    "authentication_failed": "auth",
-    "bad_request": "invalid_request",
-    "bad_request_error": "invalid_request",
-    "badrequesterror": "invalid_request",
-    "billing_error": "quota",
-    "billing_hard_limit_reached": "quota",
-    "billing_not_active": "quota",
-    "capacity_exceeded": "overloaded",
-    "content_filter": "invalid_request",
-    "content_policy_violation": "invalid_request",
-    "context_length_exceeded": "context_overflow",
-    "context_window_exceeded": "context_overflow",
-    "deadline_exceeded": "server",
-    "deploymentnotfound": "not_found",
-    "engine_overloaded": "overloaded",
-    "engine_overloaded_error": "overloaded",
-    "exceed_context_size_error": "context_overflow",
-    "exceeded_current_quota_error": "quota",
-    "expiredtokenexception": "auth",
-    "failed_precondition": "invalid_request",
-    "forbidden": "permission",
-    "insufficient_balance": "quota",
-    "insufficient_credits": "quota",
-    "insufficient_quota": "quota",
-    "insufficient_system_resource": "overloaded",
-    "internal_error": "server",
-    "internal_server_error": "server",
-    "internalservererror": "server",
-    "internalserverexception": "server",
-    "invalid_api_key": "auth",
-    "invalid_argument": "invalid_request",
-    "invalid_authentication_error": "auth",
-    "invalid_prompt": "invalid_request",
-    "invalid_request": "invalid_request",
-    "invalid_request_error": "invalid_request",
-    "invalidapikey": "auth",  # DashScope
-    "json_validate_failed": "invalid_request",
-    "model_context_window_exceeded": "context_overflow",
-    "model_decommissioned": "not_found",
-    "model_not_available": "not_found",
-    "model_not_found": "not_found",
-    "model_overloaded": "overloaded",
-    "modelerrorexception": "server",
-    "modelnotreadyexception": "overloaded",
-    "modelstreamerrorexception": "server",
-    "modeltimeoutexception": "server",
-    "no_capacity": "overloaded",
-    "not_found": "not_found",
-    "not_found_error": "not_found",
-    "notfounderror": "not_found",
-    "overloaded": "overloaded",
-    "overloaded_error": "overloaded",
-    "permission_denied": "permission",
-    "permission_denied_error": "permission",
-    "permission_error": "permission",
-    "quota_exceeded": "quota",
-    "rate_limit_error": "rate_limit",
-    "rate_limit_exceeded": "rate_limit",
-    "rate_limit_reached_error": "rate_limit",
-    "rate_limited": "rate_limit",
-    "ratelimitreached": "rate_limit",
-    "request_timeout": "server",
-    "request_too_large": "context_overflow",  # OR-OV-02
-    "requests": "rate_limit",  # the kind of limit, in OpenAI's `type`
-    "resource_exhausted": "rate_limit",
-    "resource_not_found_error": "not_found",
-    "resourcenotfoundexception": "not_found",
-    "responsibleaipolicyviolation": "invalid_request",
-    "server_error": "server",
-    "service_unavailable": "overloaded",
-    "service_unavailable_error": "overloaded",
-    "servicequotaexceededexception": "quota",
-    "serviceunavailableexception": "overloaded",
-    "slow_down": "rate_limit",
-    "throttlingexception": "rate_limit",
-    "timeout": "server",
-    "tokens": "rate_limit",
-    "too_many_requests": "rate_limit",
-    "tool_use_failed": "invalid_request",
-    "unauthenticated": "auth",
-    "unauthorized": "auth",
-    "unavailable": "overloaded",
-    "unprocessable_entity": "invalid_request",
-    "unrecognizedclientexception": "auth",
-    "unsupported_country_region_territory": "permission",
-    "unsupported_value": "invalid_request",
-    "upstream_error": "server",
-    "validationexception": "invalid_request",
-}
-# Parts of words, for the codes that nobody listed; the first that fits counts.
-_BY_PART: tuple[tuple[str, ErrorKind], ...] = (
-    ("context_length", "context_overflow"),
-    ("context_window", "context_overflow"),
-    ("rate_limit", "rate_limit"),
-    ("ratelimit", "rate_limit"),
-    ("quota", "quota"),
-    ("billing", "quota"),
-    ("overload", "overloaded"),
-    ("unavailable", "overloaded"),
-    ("api_key", "auth"),
-    ("authentic", "auth"),
-    ("unauthorized", "auth"),
-    ("permission", "permission"),
-    ("not_found", "not_found"),
-    ("invalid", "invalid_request"),
-    ("unsupported", "invalid_request"),
-    ("bad_request", "invalid_request"),
-    ("content_filter", "invalid_request"),
-)
 # OR-OV-02
 _OVERFLOW = re.compile(
     r"prompt is too long|request_too_large|input is too long for requested model|exceeds the context (?:window|length)"
@@ -233,15 +106,15 @@ def _kind(status: int | None, code: object, type: object, message: str) -> Error
 def _by_status(status: int | None) -> ErrorKind | None:
     if status is None or status < 300:
         return None
-    return _BY_STATUS.get(status) or ("server" if status >= 500 else "invalid_request")
+    return BY_STATUS.get(status) or ("server" if status >= 500 else "invalid_request")
 
 
 def _by_words(code: object, type: object) -> ErrorKind | None:
     words = [word for word in (_word(code), _word(type)) if word]
     for word in words:
-        if (kind := _BY_WORD.get(word)) is not None:
+        if (kind := BY_WORD.get(word)) is not None:
             return kind
-    return next((kind for word in words for part, kind in _BY_PART if part in word), None)
+    return next((kind for word in words for part, kind in BY_PART if part in word), None)
 
 
 def _sharpens(base: ErrorKind, worded: ErrorKind, status: int) -> bool:

@@ -19,6 +19,7 @@ from headwater_codecs.tolerant_json import clean
 from headwater_providers.blocks import Blocks
 from headwater_providers.errors import read_in_band
 from headwater_providers.flags import Dialect
+from headwater_providers.odd_frames import SAID, frames_inside
 from headwater_providers.writer import EventWriter
 
 Json = dict[str, object]
@@ -130,6 +131,13 @@ class EventTranslator(ABC):
         """A frame that the strict decoder refused."""
         data = frame.data.strip()
         if not data or data.startswith(b"[DONE]"):
+            return None
+        if not self._strict and (odd := frames_inside(frame)) is not None:
+            code, inside = odd
+            self.note(code, SAID[code])
+            for one in inside:
+                if not self._writer.done:
+                    self._frame(one)
             return None
         try:
             value = tolerant_json.decode(data)

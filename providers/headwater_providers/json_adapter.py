@@ -28,10 +28,7 @@ class JsonAdapter(ABC):
         check_types(request)
         check_rejected(request, self.supports, self.protocol)
         check_unsupported(request, dialect.unsupported, target.provider)
-        headers = {**JSON_HEADERS, **self.headers(dialect)}
-        if api_key is not None:
-            headers.update(authorization(api_key, dialect.auth, callable(target.api_key)))
-        add_headers(headers, target.headers)
+        headers, _ = self.envelope(target, api_key)
         add_headers(headers, request.extra_headers)
         body = self.fields(request, target, dialect)
         if dialect.extra_body:
@@ -40,6 +37,15 @@ class JsonAdapter(ABC):
         path = self.path(request, target, dialect, body)
         url = join_url(target.base_url, path, target.model if "{model}" in path else "", tuple(dialect.query.items()))
         return HttpRequest("POST", url, tuple(headers.items()), encode_body(body))
+
+    def envelope(self, target: Target, api_key: Secret | None) -> tuple[dict[str, str], Mapping[str, str]]:
+        """The headers and the query of everything that goes to this target, plain calls too: the key, the version, the vendor's own."""
+        dialect = self.flags(target.dialect)
+        headers = {**JSON_HEADERS, **self.headers(dialect)}
+        if api_key is not None:
+            headers.update(authorization(api_key, dialect.auth, callable(target.api_key)))
+        add_headers(headers, target.headers)
+        return headers, dialect.query
 
     @abstractmethod
     def fields(self, request: Request, target: Target, dialect: Dialect) -> Json:

@@ -279,3 +279,49 @@ async def test_the_end_is_told_at_the_logical_end(topology: Topology) -> None:
         assert await stream.next_batch() is None
     assert answer.closed == ["drained"]
     assert stream.response.error is None
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("timeouts", "limit"),
+    [
+        (Timeouts(first_content=2, total=100), 2),
+        (Timeouts(first_content=100, total=2), 2),
+        (Timeouts(first_content=1.5, total=None), 1.5),
+        (Timeouts(first_content=100, idle=2), 2),
+    ],
+)
+async def test_a_refusal_whose_body_never_ends(topology: Topology, timeouts: Timeouts, limit: float) -> None:
+    """The wait for the rest of it is a part of the wait for content, and of the total: then it is told as far as it came."""
+
+    async def stalls(time: Timed) -> None:
+        await time.passes(limit - 0.1)
+        assert not time.over
+        await time.passes(0.2)
+        assert time.over
+
+    answer = Answer(b"half of an err", status=500, open=True)
+    error = failure(await timed(answer, topology, stalls, timeouts))
+    assert (error.kind, error.status, error.deadline, error.message.endswith("half of an err")) == ("server", 500, None, True)
+    assert answer.closed == ["aborted"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("timeouts", "requests"), [(Timeouts(first_content=2), 2), (Timeouts(total=2), 1)])
+async def test_after_a_refusal_whose_body_never_ends(topology: Topology, timeouts: Timeouts, requests: int) -> None:
+    """A refusal that may be tried again is, unless the total has passed."""
+    clock = Clock()
+    answers = Answer(b"half", status=503, open=True), Answer(good("a"))
+    retry = headwater.Retry(attempts=1, base=0, cap=0)
+    async with (
+        run(*answers, clock=clock, topology=topology, timeouts=timeouts, retry=retry) as (engine, upstream),
+        engine.stream(request()) as stream,
+    ):
+        reader = Reader(stream)
+        async with anyio.create_task_group() as group:
+            group.start_soon(reader)
+            await settle()
+            clock.now += 2.1
+            engine.look(clock())
+            await reader.done.wait()
+    assert (len(upstream.requests), reader.text) == (requests, "a" if requests == 2 else "")

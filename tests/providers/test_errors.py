@@ -71,6 +71,143 @@ def test_kinds(status: int | None, code: object, type: object, kind: str, retrya
     assert (info.kind, info.retryable) == (kind, retryable)
 
 
+# Every word in a vendor's list of errors, as it comes inside a stream (without a status), and what it is.
+WORDS: dict[str, dict[str, str]] = {
+    "Anthropic": {
+        "invalid_request_error": "invalid_request",
+        "authentication_error": "auth",
+        "billing_error": "quota",
+        "permission_error": "permission",
+        "not_found_error": "not_found",
+        "conflict_error": "server",
+        "request_too_large": "context_overflow",
+        "rate_limit_error": "rate_limit",
+        "api_error": "server",
+        "timeout_error": "server",
+        "overloaded_error": "overloaded",
+    },
+    "OpenAI": {
+        "server_error": "server",
+        "rate_limit_exceeded": "rate_limit",
+        "insufficient_quota": "quota",
+        "invalid_api_key": "auth",
+        "model_not_found": "not_found",
+        "context_length_exceeded": "context_overflow",
+        "string_above_max_length": "invalid_request",
+        "invalid_prompt": "invalid_request",
+        "vector_store_timeout": "server",
+        "invalid_image": "invalid_request",
+        "invalid_image_format": "invalid_request",
+        "invalid_base64_image": "invalid_request",
+        "invalid_image_url": "invalid_request",
+        "image_too_large": "invalid_request",
+        "image_too_small": "invalid_request",
+        "image_parse_error": "invalid_request",
+        "image_content_policy_violation": "invalid_request",
+        "invalid_image_mode": "invalid_request",
+        "image_file_too_large": "invalid_request",
+        "unsupported_image_media_type": "invalid_request",
+        "empty_image_file": "invalid_request",
+        "failed_to_download_image": "invalid_request",
+        "image_file_not_found": "invalid_request",
+    },
+    "Google": {
+        "INVALID_ARGUMENT": "invalid_request",
+        "FAILED_PRECONDITION": "invalid_request",
+        "OUT_OF_RANGE": "invalid_request",
+        "ALREADY_EXISTS": "invalid_request",
+        "UNIMPLEMENTED": "invalid_request",
+        "UNAUTHENTICATED": "auth",
+        "PERMISSION_DENIED": "permission",
+        "NOT_FOUND": "not_found",
+        "RESOURCE_EXHAUSTED": "rate_limit",
+        "ABORTED": "server",
+        "DATA_LOSS": "server",
+        "INTERNAL": "server",
+        "UNKNOWN": "server",
+        "UNAVAILABLE": "overloaded",
+        "DEADLINE_EXCEEDED": "server",
+    },
+    "Amazon": {
+        "AccessDeniedException": "permission",
+        "BadCScoreException": "permission",
+        "FTUFormNotFilled": "permission",
+        "IncompleteSignature": "auth",
+        "InternalFailure": "server",
+        "InternalServerException": "server",
+        "InvalidAction": "invalid_request",
+        "InvalidClientTokenId": "auth",
+        "InvalidSignatureException": "auth",
+        "MissingAuthenticationToken": "auth",
+        "ModelErrorException": "server",
+        "ModelNotReadyException": "overloaded",
+        "ModelStreamErrorException": "server",
+        "ModelTimeoutException": "server",
+        "NotAuthorized": "permission",
+        "OptInRequired": "permission",
+        "RequestExpired": "auth",
+        "ResourceNotFoundException": "not_found",
+        "ServiceQuotaExceededException": "quota",
+        "ServiceUnavailable": "overloaded",
+        "ServiceUnavailableException": "overloaded",
+        "ThrottlingException": "rate_limit",
+        "UnrecognizedClientException": "auth",
+        "ValidationError": "invalid_request",
+        "ValidationException": "invalid_request",
+    },
+    "Azure": {
+        "DeploymentNotFound": "not_found",
+        "NoCapacity": "overloaded",
+        "OperationNotSupported": "invalid_request",
+        "PermissionDenied": "permission",
+    },
+    "Groq": {
+        "capacity_exceeded": "overloaded",
+        "over_capacity": "overloaded",
+        "tool_use_failed": "invalid_request",
+        "internal_server_error": "server",
+    },
+    "Mistral": {"invalid_model": "not_found", "rate_limited": "rate_limit", "service_tier_capacity_exceeded": "overloaded"},
+    "DeepSeek": {"insufficient_balance": "quota", "authentication_error": "auth", "unknown_error": "server"},
+    "routers": {
+        "provider_error": "server",
+        "upstream_error": "server",
+        "bad_gateway": "server",
+        "gateway_timeout": "server",
+        "credit_limit": "quota",
+    },
+}
+
+
+@pytest.mark.parametrize(("word", "kind"), [(word, kind) for words in WORDS.values() for word, kind in words.items()])
+def test_every_word(word: str, kind: str) -> None:
+    """As a code or as a type, alone; a refusal by its status stays one, whatever the word says."""
+    assert classify(None, word, None, "sorry").kind == classify(None, None, word, "sorry").kind == kind
+    assert classify(400, word, None, "sorry").retryable is False
+
+
+@pytest.mark.parametrize(
+    ("status", "word", "kind"),
+    [
+        (500, "api_error", "server"),
+        (504, "timeout_error", "server"),
+        (424, "ModelErrorException", "server"),
+        (408, "ModelTimeoutException", "server"),
+        (429, "ModelNotReadyException", "overloaded"),
+        (404, "FTUFormNotFilled", "permission"),
+        (403, "InvalidClientTokenId", "auth"),
+        (400, "invalid_model", "not_found"),
+        (429, "service_tier_capacity_exceeded", "overloaded"),
+        (498, "capacity_exceeded", "overloaded"),
+        (429, "api_error", "rate_limit"),
+        (401, "api_error", "auth"),
+    ],
+)
+def test_words_beside_their_status(status: int, word: str, kind: str) -> None:
+    """As the vendors send them over HTTP."""
+    assert classify(status, None, word, "sorry").kind == kind
+
+
 @pytest.mark.parametrize(
     "message",
     [

@@ -273,7 +273,10 @@ ASSISTANTS: dict[str, tuple[bytes, list[object]]] = {
         RUN + said("a") + run("incomplete", incomplete_details={"reason": "max_completion_tokens"}),
         [("text", "a"), ("length", "incomplete")],
     ),
-    "failed": (RUN + said("a") + run("failed", last_error={"code": "rate_limit_exceeded", "message": "slow"}), [("text", "a"), ("rate_limit", None)]),
+    "failed": (
+        RUN + said("a") + run("failed", last_error={"code": "rate_limit_exceeded", "message": "slow"}),
+        [("text", "a"), ("rate_limit", "failed")],
+    ),
     "expired": (RUN + run("expired"), [("timeout", "expired")]),
     "an error": (RUN + named("error", {"error": {"code": "server_error", "message": "broke"}}), [("server", None)]),
     "no end": (RUN + said("a") + named("done", "[DONE]"), [("text", "a"), ("truncated", None)]),

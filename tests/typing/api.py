@@ -48,6 +48,8 @@ async def conveniences(engine: hw.Engine) -> None:
     response = await engine.generate(request, raise_on_error=False)
     assert_type(response.error, hw.ErrorInfo | None)
     response.raise_for_error()
+    assert_type(await engine.call("GET", "/models", provider="openai"), hw.Reply)
+    assert_type(await engine.call("POST", "/threads", {"metadata": {}}, model="openai/gpt-4o-mini", timeouts=hw.Timeouts(total=5)), hw.Reply)
     try:
         await engine.generate(request)
     except hw.RateLimitError as error:

@@ -27,14 +27,20 @@ class AnthropicMessagesAdapter:
     def build(self, request: Request, target: Target, api_key: Secret | None) -> HttpRequest:
         """The request as HTTP. Raises ConfigurationError, naming the field, for what the protocol or the vendor cannot say."""
         dialect = messages_dialect({}, target.dialect)
+        headers, _ = self.envelope(target, api_key)
+        add_headers(headers, request.extra_headers)
+        return HttpRequest("POST", _url(target.base_url, dialect), tuple(headers.items()), build_body(request, target, dialect))
+
+    def envelope(self, target: Target, api_key: Secret | None) -> tuple[dict[str, str], Mapping[str, str]]:
+        """The headers and the query of everything that goes to this target, plain calls too: the key, the version, the vendor's own."""
+        dialect = messages_dialect({}, target.dialect)
         headers = dict(JSON_HEADERS)
         if dialect.version is not None:
             headers["anthropic-version"] = dialect.version
         if api_key is not None:
             headers.update(_authorization(api_key, dialect))
         add_headers(headers, target.headers)
-        add_headers(headers, request.extra_headers)
-        return HttpRequest("POST", _url(target.base_url, dialect), tuple(headers.items()), build_body(request, target, dialect))
+        return headers, dialect.query
 
     def translator(self, dialect: object = None, *, provider: str | None = None, choices: int = 1, raw: bool = False) -> Translator:
         """A fresh translator for one response."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headwater_codecs.framing import Format
-from headwater_codecs.neutral import Request
+from headwater_codecs.neutral import Request, Secret
 from headwater_providers.adapter import Support, Target, Translator
 from headwater_providers.body import Json
 from headwater_providers.flags import Dialect
@@ -33,6 +33,11 @@ class GeminiAdapter(JsonAdapter):
     def path(self, request: Request, target: Target, dialect: Dialect, body: Json) -> str:
         """The path behind the base URL; a model's name may bring its own `models/`."""
         return dialect.path.replace("models/{model}", target.model.replace("{", "")) if target.model.startswith(_PREFIXES) else dialect.path
+
+    def envelope(self, target: Target, api_key: Secret | None) -> tuple[dict[str, str], Mapping[str, str]]:
+        """What every adapter's has; `alt=sse` asks for a stream, so a plain call goes without it."""
+        headers, query = super().envelope(target, api_key)
+        return headers, {name: value for name, value in query.items() if name != "alt"}
 
     def flags(self, dialect: object) -> GeminiDialect:
         """The dialect, the default one for None."""

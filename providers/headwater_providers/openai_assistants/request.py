@@ -1,13 +1,19 @@
 """The body of an Assistants request: which of the three endpoints it goes to is told by what the request holds.
 
 `extra_body` names the assistant (`assistant_id`; a model whose name begins with `asst_` is one), the thread (`thread_id`) and, to answer calls, the
-run (`run_id`). With a run the tool results are submitted to it; with a thread the messages are added to it; else a new thread is made of them.
+run (`run_id`). With a run the tool results are submitted to it; with a thread the messages are added to it; else a new thread is made of them. A
+conversation that ends with the results of calls goes on where it stopped: such calls say in their `meta` which thread and run wait for them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
 from headwater_codecs.neutral.errors import ConfigurationError
-from headwater_codecs.neutral.request import FilePart, ImagePart, JsonSchema, Message, Reasoning, Request, TextPart, Tool
+from headwater_codecs.neutral.request import FilePart, ImagePart, JsonSchema, Message, Reasoning, Request, TextPart, Tool, ToolCallPart
 from headwater_providers.adapter import Target
 from headwater_providers.body import Json
 from headwater_providers.checks import check_json, check_tool_choice, check_tools
@@ -26,7 +32,9 @@ _PLAIN = (
 def build_fields(request: Request, target: Target, dialect: AssistantsDialect) -> Json:
     """The body as a dict; what names the thread and the run is taken out of it by `path`."""
     if request.extra_body.get("run_id") is not None:
-        return {"tool_outputs": _outputs(request), "stream": True}
+        return {"tool_outputs": _outputs(list(enumerate(request.messages))), "stream": True}
+    if (waiting := _waiting(request.messages)) is not None:
+        return waiting
     instructions, rest = split_system(request.messages)
     messages = [written for index, message in rest if (written := _message(message, f"messages[{index}]"))]
     body: Json = {"stream": True}
@@ -77,15 +85,48 @@ def _word(id: object) -> str:
     return id
 
 
-def _outputs(request: Request) -> list[Json]:
+class _Place(Struct, frozen=True):
+    """The thread and the run that wait for the result of a call: its `meta`."""
+
+    thread_id: str
+    run_id: str
+
+
+_read_place = msgspec.json.Decoder(_Place).decode
+
+
+def _waiting(messages: Sequence[Message]) -> Json | None:
+    """The results at the end of the conversation, for the run that waits for them; None where there are none, or no run is known."""
+    first = next((index + 1 for index in range(len(messages) - 1, -1, -1) if messages[index].role != "tool"), 0)
+    if first in (0, len(messages)) or messages[first - 1].role != "assistant":
+        return None
+    calls = [part for part in messages[first - 1].parts if isinstance(part, ToolCallPart)]
+    places = [place for call in calls if (place := _place(call)) is not None]
+    if not places:
+        return None
+    outputs = _outputs(list(enumerate(messages))[first:])
+    asked, given = sorted(call.id for call in calls), sorted(str(output["tool_call_id"]) for output in outputs)
+    if asked != given:
+        raise ConfigurationError(f"{PROTOCOL}: the run asked for the results of {', '.join(asked)}, the messages have those of {', '.join(given)}")
+    return {"tool_outputs": outputs, "stream": True, "thread_id": places[0].thread_id, "run_id": places[0].run_id}
+
+
+def _place(call: ToolCallPart) -> _Place | None:
+    try:
+        return _read_place(call.meta) if call.meta is not None else None
+    except msgspec.DecodeError:  # another protocol's
+        return None
+
+
+def _outputs(messages: Sequence[tuple[int, Message]]) -> list[Json]:
     outputs: list[Json] = []
-    for index, message in enumerate(request.messages):
+    for index, message in messages:
         if message.role == "tool":
             for part in message.parts:
                 result = check_result(part, f"messages[{index}]")
                 outputs.append({"tool_call_id": result.id, "output": result_text(result, f"messages[{index}]", PROTOCOL)})
     if not outputs:
-        raise ConfigurationError(f"{PROTOCOL}: extra_body names a run, but there are no tool results to submit to it")
+        raise ConfigurationError(f"{PROTOCOL}: there is a run that waits for results, but there are no tool results to submit to it")
     return outputs
 
 

@@ -13,7 +13,7 @@ SUPPORTS = support_table(
     rejected=dict.fromkeys(_REJECTED, _NO_FIELD),
     supported={
         "model": "an assistant's id (asst_...), or a model beside extra_body.assistant_id",
-        "messages": "of the thread; tool results only with extra_body.thread_id and run_id",
+        "messages": "of the thread; tool results go to the run that asked for them: the one their calls name, or extra_body.thread_id and run_id",
         "tools": "no custom tools",
         "max_tokens": "as max_completion_tokens",
         "reasoning": "an effort, as reasoning_effort",

@@ -1,7 +1,8 @@
 """From the events of an Assistants run to ours. Rows WIRE-11, WIRE-55.
 
 The `event:` line says what an object is. Messages bring text in deltas; steps bring the calls of the provider's own tools, kept as they are. The
-run ends well when it is completed or incomplete, or when it requires an action: then its calls are known, whole.
+run ends well when it is completed or incomplete, or when it requires an action: then its calls are known, whole. Each says in its `meta` which
+run waits for its result. After results were submitted the step comes again, completed, with those calls: they are answered, so nobody is asked.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from msgspec import Raw
 
 from headwater_codecs.framing import snippet
 from headwater_codecs.neutral import Citation, ErrorInfo, FinishReason, Usage, error_info
+from headwater_codecs.neutral.errors import ErrorKind
 from headwater_codecs.openai_assistants.wire import decode_text
 from headwater_codecs.sse import Frame
 from headwater_codecs.tolerant_json import clean, encode_json
 from headwater_providers.counts import read_count
+from headwater_providers.errors import read_in_band
 from headwater_providers.event_translator import EventTranslator, Json, list_of, object_of, text_of, word_of
 from headwater_providers.openai_assistants.dialect import AssistantsDialect
 
@@ -25,6 +28,12 @@ INCOMPLETE: dict[str, FinishReason] = {
 }
 _GROWING = frozenset({"input", "logs", "arguments"})  # texts of a step's call that come in pieces
 _FAILED = frozenset({"failed", "expired", "cancelled"})
+_ENDS: dict[str, tuple[ErrorKind, str]] = {
+    "failed": ("server", "the run failed"),
+    "expired": ("timeout", "the run expired"),
+    "cancelled": ("aborted", "the run was cancelled"),
+}
+_OVER = frozenset({"completed", *_FAILED})  # a step that is
 
 
 class AssistantsTranslator(EventTranslator):
@@ -35,6 +44,7 @@ class AssistantsTranslator(EventTranslator):
     def __init__(self, dialect: AssistantsDialect | None = None, *, provider: str | None = None, choices: int = 1, raw: bool = False) -> None:
         super().__init__(dialect or AssistantsDialect(), provider=provider, choices=choices, raw=raw)
         self._texts: set[tuple[str, int]] = set()  # parts of messages that had text
+        self._cited: dict[tuple[str, int], int] = {}  # annotations of such a part that were told
         self._calls: dict[tuple[str, int], Json] = {}  # calls of steps as far as they came: step and number
         self._announced: set[str] = set()  # ids of function calls that were opened
 
@@ -61,6 +71,8 @@ class AssistantsTranslator(EventTranslator):
             self._run(kind.removeprefix("thread.run."), value)
         elif value.get("error"):
             self._in_band(value["error"])
+        elif kind.startswith("thread."):
+            self.progress += 1
         elif not frame.terminated and not self._writer.started:
             self._fail(error_info("malformed", f"the body is no stream of a run: {snippet(frame.data)}", phase="stream"))
 
@@ -74,6 +86,8 @@ class AssistantsTranslator(EventTranslator):
             for position, part in enumerate(list_of(value.get("content"))):
                 if (id, position) not in self._texts:  # the deltas left it out
                     self._part(id, position, object_of(part))
+                else:
+                    self._cite_rest((id, position), object_of(part))
             for key in self._blocks.open_keys():
                 if isinstance(key, tuple) and key[0] == id:
                     self._blocks.close(key)
@@ -84,7 +98,7 @@ class AssistantsTranslator(EventTranslator):
         index = part.get("index")
         number = index if isinstance(index, int) and not isinstance(index, bool) else position
         key = (id, number)
-        kind = text_of(part.get("type"))
+        kind = text_of(part.get("type")) or ("text" if "text" in part else "")
         if kind == "text":
             content = object_of(part.get("text"))
             if text := text_of(content.get("value")):
@@ -101,30 +115,39 @@ class AssistantsTranslator(EventTranslator):
             self._blocks.close(key)
 
     def _cite(self, key: tuple[str, int], note: Json) -> None:
+        self._cited[key] = self._cited.get(key, 0) + 1
         block = self._blocks.get(key) or self._blocks.open(key, "text", item_id=key[0] or None)
         kind = word_of(note.get("type")) or "annotation"
         cited = word_of(object_of(note.get("file_citation")).get("quote")) or word_of(note.get("text"))
         self._writer.content(Citation(block.index, 0, kind, None, None, cited, Raw(encode_json(clean(note)))))
+
+    def _cite_rest(self, key: tuple[str, int], part: Json) -> None:
+        """The annotations of a part's whole text that no delta brought."""
+        if key in self._blocks:
+            for note in list_of(object_of(part.get("text")).get("annotations"))[self._cited.get(key, 0) :]:
+                self._cite(key, object_of(note))
 
     def _step(self, what: str, value: Json) -> None:
         id = word_of(value.get("id")) or ""
         details = object_of(object_of(value.get("delta")).get("step_details") if what == "delta" else value.get("step_details"))
         self.progress += 1
         for position, call in enumerate(list_of(details.get("tool_calls"))):
-            self._step_call(id, position, object_of(call), whole=what == "completed")
-        if what in ("completed", "failed", "cancelled", "expired"):
+            self._step_call(id, position, object_of(call), what)
+        if what in _OVER:
             for key in [key for key in self._calls if key[0] == id]:
                 self._close_step_call(key, complete=what == "completed")
 
-    def _step_call(self, id: str, position: int, call: Json, whole: bool) -> None:
+    def _step_call(self, id: str, position: int, call: Json, what: str) -> None:
         """A call of a step. Functions are called by the caller; the others are the provider's own and kept as they are."""
+        whole = what != "delta"
         index = call.get("index")
         number = index if isinstance(index, int) and not isinstance(index, bool) else position
         key = (f"step {id}", number)
         step_key = (id, number)
         kind = text_of(call.get("type"))
         if kind == "function" or (kind == "" and step_key not in self._calls and key in self._blocks):
-            self._function(key, call, whole)
+            if what not in _OVER or key in self._blocks:  # else it is answered
+                self._function(key, call, whole, what == "completed" if what in _OVER else None)
         elif kind or step_key in self._calls:
             if step_key not in self._calls:
                 self._calls[step_key] = {}
@@ -132,7 +155,8 @@ class AssistantsTranslator(EventTranslator):
             known = self._calls[step_key]
             self._calls[step_key] = call if whole else _joined(known, call)
 
-    def _function(self, key: tuple[str, int], call: Json, whole: bool) -> None:
+    def _function(self, key: tuple[str, int], call: Json, whole: bool, complete: bool | None, meta: Raw | None = None) -> None:
+        """A function's call, or a piece of one; `whole`: all of it so far. `complete` closes it, None leaves it open."""
         function = object_of(call.get("function"))
         id = word_of(call.get("id"))
         if id is not None and id in self._announced and key not in self._blocks:
@@ -148,8 +172,9 @@ class AssistantsTranslator(EventTranslator):
         assert block is not None
         arguments = text_of(function.get("arguments"))
         self._blocks.add_arguments(key, arguments.removeprefix(block.arguments) if whole else arguments)
-        if whole:
-            self._blocks.close(key)
+        if complete is not None:
+            block.meta = meta
+            self._blocks.close(key, complete)
 
     def _close_step_call(self, key: tuple[str, int], complete: bool) -> None:
         block = self._blocks.get(("opaque", *key))
@@ -177,13 +202,13 @@ class AssistantsTranslator(EventTranslator):
             reason = word_of(object_of(value.get("incomplete_details")).get("reason"))
             self._finish_with(INCOMPLETE.get(reason or "", "unknown"), what, detail=reason, cut=True)
         elif what == "requires_action":
-            self._required(object_of(value.get("required_action")))
+            self._required(object_of(value.get("required_action")), _place(value))
         elif what in _FAILED:
             self._ended_badly(what, object_of(value.get("last_error")))
         else:
             self.progress += 1
 
-    def _required(self, action: Json) -> None:
+    def _required(self, action: Json, place: Raw | None) -> None:
         calls = list_of(object_of(action.get("submit_tool_outputs")).get("tool_calls"))
         self._close_steps()
         for key in self._blocks.open_keys():
@@ -192,19 +217,20 @@ class AssistantsTranslator(EventTranslator):
                 stated = next((object_of(call) for call in calls if object_of(call).get("id") == block.id), {})
                 arguments = text_of(object_of(stated.get("function")).get("arguments"))
                 self._blocks.add_arguments(key, arguments.removeprefix(block.arguments) if arguments.startswith(block.arguments) else "")
+                block.meta = place
             self._blocks.close(key)
         for number, item in enumerate(calls):
             call = object_of(item)
             if (id := word_of(call.get("id"))) not in self._announced or id is None:
-                self._function(("required", number), call, whole=True)
+                self._function(("required", number), call, True, True, place)
         self._finish_with("tool_calls", "requires_action")
 
     def _ended_badly(self, what: str, error: Json) -> None:
         if error:
-            self._in_band(error)
+            self._fail(read_in_band(clean(error)).with_(phase="stream"), what)
         else:
-            kind = {"cancelled": "aborted", "expired": "timeout"}.get(what, "server")
-            self._fail(error_info(kind, f"the run was {what}" if what != "failed" else "the run failed", phase="stream"), what)  # type: ignore[arg-type]
+            kind, said = _ENDS[what]
+            self._fail(error_info(kind, said, phase="stream"), what)
 
     def _close_steps(self) -> None:
         for key in list(self._calls):
@@ -226,6 +252,12 @@ class AssistantsTranslator(EventTranslator):
         self._finish_with("unknown", None)
 
 
+def _place(run: Json) -> Raw | None:
+    """Where the results of a run's calls go: its thread and itself."""
+    thread, id = word_of(run.get("thread_id")), word_of(run.get("id"))
+    return Raw(encode_json({"thread_id": thread, "run_id": id})) if thread is not None and id is not None else None
+
+
 def _kind(value: Json) -> str:
     """What an object without an event name is: its own `object` and `status` say so."""
     kind, status = text_of(value.get("object")), text_of(value.get("status"))
@@ -242,7 +274,20 @@ def _joined(known: Json, piece: Json) -> Json:
         if isinstance(before, dict) and isinstance(value, dict):
             result[name] = _joined(before, value)
         elif isinstance(before, list) and isinstance(value, list):
-            result[name] = [*before, *value]
+            result[name] = _joined_lists(before, value)
         else:
             result[name] = f"{before}{value}" if name in _GROWING and isinstance(before, str) else value
+    return result
+
+
+def _joined_lists(known: list[object], pieces: list[object]) -> list[object]:
+    """A list with what is new in it: a piece that carries the number of one that is there belongs to it."""
+    result = list(known)
+    for piece in pieces:
+        number = object_of(piece).get("index")
+        place = next((place for place, item in enumerate(result) if number is not None and object_of(item).get("index") == number), None)
+        if place is None:
+            result.append(piece)
+        else:
+            result[place] = _joined(object_of(result[place]), object_of(piece))
     return result

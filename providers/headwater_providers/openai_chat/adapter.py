@@ -25,13 +25,19 @@ class OpenAIChatAdapter:
     def build(self, request: Request, target: Target, api_key: Secret | None) -> HttpRequest:
         """The request as HTTP. Raises ConfigurationError, naming the field, for what the protocol or the vendor cannot say."""
         dialect = chat_dialect({}, target.dialect)
+        headers, _ = self.envelope(target, api_key)
+        add_headers(headers, request.extra_headers)
+        url = join_url(target.base_url, dialect.path, target.model if "{model}" in dialect.path else "", tuple(dialect.query.items()))
+        return HttpRequest("POST", url, tuple(headers.items()), build_body(request, target, dialect))
+
+    def envelope(self, target: Target, api_key: Secret | None) -> tuple[dict[str, str], Mapping[str, str]]:
+        """The headers and the query of everything that goes to this target, plain calls too: the key, the version, the vendor's own."""
+        dialect = chat_dialect({}, target.dialect)
         headers = dict(JSON_HEADERS)
         if api_key is not None:
             headers.update(authorization(api_key, dialect.auth, callable(target.api_key)))
         add_headers(headers, target.headers)
-        add_headers(headers, request.extra_headers)
-        url = join_url(target.base_url, dialect.path, target.model if "{model}" in dialect.path else "", tuple(dialect.query.items()))
-        return HttpRequest("POST", url, tuple(headers.items()), build_body(request, target, dialect))
+        return headers, dialect.query
 
     def translator(self, dialect: object = None, *, provider: str | None = None, choices: int = 1, raw: bool = False) -> Translator:
         """A fresh translator for one response."""

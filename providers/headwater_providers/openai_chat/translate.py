@@ -21,6 +21,7 @@ from headwater_codecs.sse import Frame
 from headwater_codecs.tolerant_json import clean
 from headwater_providers.bare_error import is_bare_error, says_error
 from headwater_providers.errors import read_in_band
+from headwater_providers.odd_frames import SAID, frames_inside
 from headwater_providers.openai_chat.choice import UNOPENED, ChoiceState
 from headwater_providers.openai_chat.dialect import ChatDialect
 from headwater_providers.openai_chat.usage import read_usage
@@ -118,6 +119,9 @@ class ChatTranslator:
             return
         if self._raw:
             self._writer.aside(RawFrame(frame.data, frame.event))
+        self._inside(frame)
+
+    def _inside(self, frame: Frame) -> None:
         if frame.event:
             event = frame.event.strip().lower()
             if event == "error":
@@ -236,11 +240,12 @@ class ChatTranslator:
             return
         if not data or _is_keep_alive(data[:40].decode("utf-8", "replace")):
             return
-        if data.startswith(b"data:") and not self._dialect.strict:
-            self._note_once("repeated_prefix", "frames carry a second 'data:' prefix")
-            while data.startswith(b"data:"):
-                data = data[5:].lstrip()
-            self._read(frame, data)
+        if not self._dialect.strict and (odd := frames_inside(frame)) is not None:
+            code, inside = odd
+            self._note_once(code, SAID[code])
+            for one in inside:
+                if not self._writer.done:
+                    self._inside(one)
             return
         value = self._value(data)
         if value is _NO_JSON:
@@ -265,14 +270,8 @@ class ChatTranslator:
         self._chunk(chunk, frame, data)
 
     def _no_json(self, frame: Frame, data: bytes) -> None:
-        """Several frames in one, since the blank line between them is missing; else a frame that was cut, or nonsense."""
-        lines = [line for line in data.split(b"\n") if line.strip()]
-        if len(lines) > 1 and not self._dialect.strict and all(line.startswith(b"[DONE]") or isinstance(self._value(line), dict) for line in lines):
-            self._note_once("missing_blank_line", "several frames came as one, without a blank line between them")
-            for line in lines:
-                if not self._writer.done:
-                    self._read(frame, line)
-        elif frame.terminated:
+        """A frame that was cut, or nonsense."""
+        if frame.terminated:
             self._fail(error_info("malformed", f"a frame is not JSON: {snippet(data)}", phase="stream"))
         else:
             self._break_off(error_info("truncated", f"the stream ended inside a frame: {snippet(data)}", phase="stream"))
