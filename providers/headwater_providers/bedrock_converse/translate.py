@@ -9,7 +9,7 @@ from __future__ import annotations
 from headwater_codecs import tolerant_json
 from headwater_codecs.bedrock_converse.wire import decode_text
 from headwater_codecs.framing import snippet
-from headwater_codecs.neutral import FinishReason, Usage, error_info
+from headwater_codecs.neutral import FinishReason, TextDelta, Usage, error_info
 from headwater_codecs.sse import Frame
 from headwater_codecs.tolerant_json import clean, encode_json, is_json
 from headwater_providers.bedrock_converse.dialect import ConverseDialect
@@ -42,17 +42,24 @@ class ConverseTranslator(EventTranslator):
         super().__init__(dialect or ConverseDialect(), provider=provider, choices=choices, raw=raw)
         self._stop_reason: str | None = None
         self._inputs: dict[int, list[str]] = {}  # of tools of the provider's that are open
+        self._text_at = -1  # the open text block that the last event wrote to, and its index in our stream; -1: it was another one
+        self._text_index = 0
 
     def _plain(self, frame: Frame) -> bool:
-        if frame.event != "contentBlockDelta":
+        if self._text_at < 0 or frame.event != "contentBlockDelta":
             return False
         try:
             event = decode_text(frame.data)
         except (ValueError, RecursionError):  # also msgspec's own errors
             return False
-        return self._blocks.more(event.index, event.delta.text) is not None
+        if event.index != self._text_at:
+            return False
+        if text := event.delta.text:
+            self._writer.out.append(TextDelta(self._text_index, text))
+        return True
 
     def _event(self, value: Json, frame: Frame) -> None:
+        self._text_at = -1
         for name in _EXCEPTIONS:
             if isinstance(told := value.get(name), dict):  # hidden in the payload of an event (B215)
                 self._in_band({"code": name, **told})
@@ -128,6 +135,9 @@ class ConverseTranslator(EventTranslator):
         for name in delta:
             if name not in ("text", "toolUse", "reasoningContent"):
                 self._other(index, name, delta[name])
+        block = blocks.get(index)
+        if block is not None and block.kind == "text" and not block.held:
+            self._text_at, self._text_index = index, block.index
 
     def _reasoning(self, index: int, piece: Json) -> None:
         blocks = self._blocks
