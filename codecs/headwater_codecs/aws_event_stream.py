@@ -63,8 +63,8 @@ class _Splitter(Generic[_Item]):
         self._need = 0  # bytes with which it can
         self._heads: dict[bytes, tuple[int, int, Callable[[bytes], _Item]]] = {}  # to the message's length, the sum so far, what makes the item
         self._size = 0  # of the head before
-        self._raw_headers: bytes | None = None  # those that were read last, and what makes items of payloads behind them
-        self._make: Callable[[bytes], _Item] = maker({})
+        self._raw_headers = b""  # those that were read last, and what makes items of payloads behind them
+        self._make: Callable[[bytes], _Item] | None = None
 
     def feed(self, data: bytes, /) -> list[_Item]:
         """The items of the messages that these bytes complete."""
@@ -147,7 +147,7 @@ class _Splitter(Generic[_Item]):
         return stop
 
     def _made_by(self, raw: bytes) -> Callable[[bytes], _Item]:
-        if raw != self._raw_headers:
+        if self._make is None or raw != self._raw_headers:
             try:
                 self._make = self._maker(_headers(raw))
             except (struct.error, IndexError, UnicodeDecodeError) as error:
@@ -206,7 +206,7 @@ def encode_message(headers: Mapping[str, HeaderValue], payload: bytes) -> bytes:
 
 
 def _frame_maker(headers: dict[str, HeaderValue]) -> Callable[[bytes], Frame]:
-    """What makes a frame of each payload behind these headers."""
+    """What makes a frame of each payload behind these headers. Raises MalformedError where they do not say what the message is (WIRE-36)."""
     kind = headers.get(":message-type")
     if kind == "error":
         told = {"code": str(headers.get(":error-code", "")), "message": str(headers.get(":error-message", ""))}
@@ -214,7 +214,9 @@ def _frame_maker(headers: dict[str, HeaderValue]) -> Callable[[bytes], Frame]:
     if kind == "exception":
         failure = str(headers.get(":exception-type", "exception"))
         return lambda payload: Frame(payload or b"{}", failure, exception=True)
-    event = str(headers.get(":event-type", ""))
+    if kind != "event" or not headers.get(":event-type"):
+        raise MalformedError(f"the headers of a message do not say what it is: type {kind!r}, event {headers.get(':event-type')!r}")
+    event = str(headers[":event-type"])
     return lambda payload: Frame(payload, event)
 
 

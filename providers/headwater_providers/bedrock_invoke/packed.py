@@ -7,12 +7,15 @@ from msgspec import Struct
 
 from headwater_codecs.anthropic_messages.wire import decode_text
 from headwater_codecs.framing import Fault, snippet
-from headwater_codecs.neutral import TextDelta, error_info
+from headwater_codecs.neutral import FinishReason, TextDelta, error_info
 from headwater_codecs.sse import Frame
 from headwater_providers.anthropic_messages.translate import MessagesTranslator
+from headwater_providers.bedrock_converse.said import hidden_failure
 from headwater_providers.bedrock_converse.translate import ConverseTranslator
 from headwater_providers.bedrock_invoke.plain import PlainInvokeTranslator
-from headwater_providers.event_translator import EventTranslator
+from headwater_providers.event_translator import EventTranslator, Json
+
+_GUARDRAIL = "amazon-bedrock-guardrailAction"
 
 
 class Chunk(Struct, frozen=True):
@@ -47,10 +50,25 @@ def unpacked(frame: Frame | Fault) -> Frame | Fault:
 
 
 class Unpacking(EventTranslator):
-    """A translator whose events come in chunks."""
+    """A translator whose events come in chunks, to which Bedrock adds what its guardrails did and what it counted."""
+
+    _intervened = False  # a guardrail put its own words in place of the answer
 
     def _take(self, frame: Frame | Fault) -> None:
         super()._take(unpacked(frame))
+
+    def _event(self, value: Json, frame: Frame) -> None:
+        if (failure := hidden_failure(value, frame.event)) is not None:
+            self._in_band(failure)
+            return
+        self._intervened = self._intervened or value.get(_GUARDRAIL) == "INTERVENED"
+        super()._event(value, frame)
+
+    def _ended_well(self) -> bool:
+        return self._intervened or super()._ended_well()
+
+    def _finish_with(self, reason: FinishReason, raw: str | None, *, detail: str | None = None, cut: bool = False) -> None:
+        super()._finish_with("content_filter" if self._intervened else reason, raw, detail=detail, cut=cut)
 
 
 class PackedMessages(Unpacking, MessagesTranslator):
