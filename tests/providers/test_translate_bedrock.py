@@ -202,6 +202,17 @@ def test_invoke(name: str) -> None:
     assert told("bedrock-invoke", data, AWS) == expected
 
 
+@pytest.mark.parametrize("protocol", ["bedrock-converse", "bedrock-invoke"])
+@pytest.mark.parametrize("name", ["modelStreamErrorException", "chunk"])
+def test_the_message_of_the_model_is_told(protocol: str, name: str) -> None:
+    """Bedrock quotes what the model said; that says more than its own message."""
+    said = {"message": "outer", "originalStatusCode": 424, "originalMessage": "inner"}
+    event = (name, said if name.endswith("Exception") else {"modelStreamErrorException": said})
+    error = hw.decode(protocol, [messages(event)], content_type=AWS).error
+    assert error is not None
+    assert (error.kind, error.message, error.code) == ("server", "inner", "modelStreamErrorException")
+
+
 PIECES = st.sampled_from(["", "a", "bc", "é", "\ud83d", "\ude80"])  # also halves of a pair
 DELTAS = st.builds(
     lambda index, kind, text: {"contentBlockIndex": index, "delta": {"reasoningContent": {"text": text}} if kind == "reasoning" else {kind: text}},

@@ -41,6 +41,13 @@ def hidden_failure(value: Json, event: str) -> Json | None:
     return {"code": event, **value} if event.endswith(_FAILED) else None
 
 
+def with_inner_message(failure: object) -> object:
+    """The failure with the message of the model behind Bedrock, where it is quoted: it says more than Bedrock's own (B215)."""
+    if isinstance(failure, dict) and (inner := word_of(failure.get("originalMessage"))) is not None:
+        return {**failure, "message": inner}
+    return failure
+
+
 def told_failure(value: Json) -> Json | None:
     """The failure that a body without frames is: a message, and its type behind a `#` where there is one."""
     if not (text_of(value.get("message")) or text_of(value.get("Message"))):

@@ -15,7 +15,7 @@ from headwater_codecs.tolerant_json import clean, encode_json
 from headwater_providers.bare_error import says_error
 from headwater_providers.bedrock_converse.dialect import ConverseDialect
 from headwater_providers.bedrock_converse.items import Item, join_base64
-from headwater_providers.bedrock_converse.said import hidden_failure, read_citation, read_usage, told_failure
+from headwater_providers.bedrock_converse.said import hidden_failure, read_citation, read_usage, told_failure, with_inner_message
 from headwater_providers.event_translator import EventTranslator, Json, list_of, object_of, text_of, word_of
 from headwater_providers.flags import Dialect
 
@@ -277,8 +277,8 @@ class ConverseTranslator(EventTranslator):
             else:
                 self._delta(index, content)
             self._stop(index)
-        self._metadata(value)
         self._message_stop(value)
+        self._metadata(value)
         self._end()
 
     def _ended_well(self) -> bool:
@@ -294,6 +294,9 @@ class ConverseTranslator(EventTranslator):
             self._fail(error_info("malformed", "a tool call never got a name", phase="stream"))
             return
         self._finish_with("unknown" if raw is None else FINISH.get(raw, "unknown"), raw, detail=self._detail)
+
+    def _in_band(self, payload: object) -> None:
+        super()._in_band(with_inner_message(payload))
 
     def _fail(self, error: ErrorInfo, raw_finish_reason: str | None = None) -> None:
         if not self._writer.done:

@@ -10,7 +10,7 @@ from headwater_codecs.framing import Fault, snippet
 from headwater_codecs.neutral import FinishReason, TextDelta, error_info
 from headwater_codecs.sse import Frame
 from headwater_providers.anthropic_messages.translate import MessagesTranslator
-from headwater_providers.bedrock_converse.said import hidden_failure
+from headwater_providers.bedrock_converse.said import hidden_failure, with_inner_message
 from headwater_providers.bedrock_converse.translate import ConverseTranslator
 from headwater_providers.bedrock_invoke.plain import PlainInvokeTranslator
 from headwater_providers.event_translator import EventTranslator, Json
@@ -63,6 +63,9 @@ class Unpacking(EventTranslator):
             return
         self._intervened = self._intervened or value.get(_GUARDRAIL) == "INTERVENED"
         super()._event(value, frame)
+
+    def _in_band(self, payload: object) -> None:
+        super()._in_band(with_inner_message(payload))
 
     def _ended_well(self) -> bool:
         return self._intervened or super()._ended_well()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from headwater_codecs.neutral import FinishReason, Usage
+from headwater_codecs.framing import snippet
+from headwater_codecs.neutral import FinishReason, Usage, error_info
 from headwater_codecs.sse import Frame
 from headwater_codecs.tolerant_json import clean, encode_json
 from headwater_providers.bare_error import is_bare_error, says_error
+from headwater_providers.bedrock_converse.said import told_failure
 from headwater_providers.counts import read_count
 from headwater_providers.event_translator import EventTranslator, Json, list_of, object_of, text_of, word_of
 
@@ -58,8 +60,7 @@ class PlainInvokeTranslator(EventTranslator):
                 text += text_of(message.get("content")) or text_of(object_of(choice).get("text"))  # the latter is DeepSeek's
                 reason = object_of(choice).get("stop_reason") or object_of(choice).get("finish_reason") or reason
                 self._calls(list_of(message.get("tool_calls")))
-        elif "outputText" not in value and (says_error(value.get("error")) or is_bare_error(value) or text_of(value.get("Message"))):
-            self._in_band(value)
+        elif "outputText" not in value and not self._answers(value, frame):
             return
         self._blocks.write("text", "text", text_of(text))
         self._count(value)
@@ -67,6 +68,16 @@ class PlainInvokeTranslator(EventTranslator):
             self._stop_reason = word
             self._blocks.close_all(cut=FINISH.get(word) == "length")
             self.settled = True
+
+    def _answers(self, value: Json, frame: Frame) -> bool:
+        """Whether what names no text may be part of an answer all the same; else it is a failure, and told as one."""
+        if says_error(value.get("error")) or is_bare_error(value) or text_of(value.get("Message")):
+            self._in_band(told_failure(value) or value)
+        elif not frame.terminated:
+            self._fail(error_info("malformed", f"the body is no answer of InvokeModel: {snippet(frame.data)}", phase="stream"))
+        else:
+            return True
+        return False
 
     def _calls(self, calls: list[object]) -> None:
         for call in calls:
