@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from aws_messages import aws_bytes
 from headwater_codecs.neutral import Event, RawFrame
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -60,7 +61,7 @@ class Fixture(NamedTuple):
 
 
 def fixtures(protocol: str) -> list[Fixture]:
-    """The fixtures of a protocol: `<case>.sse` (`.ndjson`, `.json`, `.html`) beside `<case>.events.jsonl`, and `<case>.settings.json` if needed."""
+    """The fixtures of a protocol: `<case>.sse` (or `.ndjson`, `.json`, `.html`, `.aws`) beside `<case>.events.jsonl`, with `<case>.settings.json`."""
     return [_fixture(expected) for expected in sorted((FIXTURES / protocol).glob("*.events.jsonl"))]
 
 
@@ -70,7 +71,8 @@ def _fixture(expected: Path) -> Fixture:
     settings_file = expected.with_name(name + ".settings.json")
     settings = msgspec.json.decode(settings_file.read_bytes(), type=_Settings) if settings_file.exists() else _Settings()
     events = [_plain(line) for line in expected.read_bytes().splitlines()]
-    return Fixture(name, body.read_bytes(), settings.content_type or _CONTENT_TYPES[body.suffix], settings.options, events)
+    data = aws_bytes(body.read_bytes()) if body.suffix == ".aws" else body.read_bytes()
+    return Fixture(name, data, settings.content_type or _CONTENT_TYPES[body.suffix], settings.options, events)
 
 
 def plain_events(events: Iterable[Event], expected: Sequence[Json] = ()) -> list[Json]:
@@ -106,4 +108,10 @@ class _Settings(msgspec.Struct):
     options: Json = {}
 
 
-_CONTENT_TYPES = {".sse": "text/event-stream", ".ndjson": "application/x-ndjson", ".json": "application/json", ".html": "text/html"}
+_CONTENT_TYPES = {
+    ".sse": "text/event-stream",
+    ".ndjson": "application/x-ndjson",
+    ".json": "application/json",
+    ".html": "text/html",
+    ".aws": "application/vnd.amazon.eventstream",
+}

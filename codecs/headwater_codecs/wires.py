@@ -256,6 +256,7 @@ WIRES: dict[str, Wire] = {
             "error": ("error", "malformed_model_output"),
             "unknown": ("stop", "end_turn"),
         },
+        breaking=frozenset({"length", "content_filter"}),
         counts=("input_tokens", "output_tokens", "cached_input_tokens", "cache_write_tokens"),
         zero=frozenset({"input_tokens", "output_tokens"}),
         within="cache",

@@ -6,9 +6,15 @@ import base64
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import headwater as hw
-from told import messages, told
+from headwater_codecs.neutral import RawFrame
+from headwater_codecs.sse import Frame
+from headwater_providers.bedrock_converse.translate import ConverseTranslator
+from headwater_providers.bedrock_invoke.translate import InvokeTranslator
+from told import lawful, messages, told
 
 AWS = "application/vnd.amazon.eventstream"
 START = ("messageStart", {"role": "assistant"})
@@ -194,3 +200,43 @@ def test_invoke(name: str) -> None:
     """Each family's answer is read by its own rules."""
     data, expected = INVOKE[name]
     assert told("bedrock-invoke", data, AWS) == expected
+
+
+@pytest.mark.parametrize("protocol", ["bedrock-converse", "bedrock-invoke"])
+@pytest.mark.parametrize("name", ["modelStreamErrorException", "chunk"])
+def test_the_message_of_the_model_is_told(protocol: str, name: str) -> None:
+    """Bedrock quotes what the model said; that says more than its own message."""
+    said = {"message": "outer", "originalStatusCode": 424, "originalMessage": "inner"}
+    event = (name, said if name.endswith("Exception") else {"modelStreamErrorException": said})
+    error = hw.decode(protocol, [messages(event)], content_type=AWS).error
+    assert error is not None
+    assert (error.kind, error.message, error.code) == ("server", "inner", "modelStreamErrorException")
+
+
+PIECES = st.sampled_from(["", "a", "bc", "é", "\ud83d", "\ude80"])  # also halves of a pair
+DELTAS = st.builds(
+    lambda index, kind, text: {"contentBlockIndex": index, "delta": {"reasoningContent": {"text": text}} if kind == "reasoning" else {kind: text}},
+    st.integers(0, 1),
+    st.sampled_from(["text", "text", "text", "reasoning", "citation"]),
+    PIECES,
+)
+MIXED = st.builds(lambda delta, text: {**delta, "delta": {**delta["delta"], "text": text}}, DELTAS, PIECES)  # text beside something else
+STOPS = st.builds(lambda index: {"contentBlockIndex": index}, st.integers(0, 1))
+EVENTS = st.tuples(st.just("contentBlockDelta"), DELTAS | MIXED) | st.tuples(st.just("contentBlockStop"), STOPS)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(EVENTS, max_size=12))
+def test_the_short_way_is_the_long_way(said: list[tuple[str, dict[str, object]]]) -> None:
+    """Pieces of text give the same events whether they are read by the short way or, as with raw frames, by the long one."""
+    frames = [Frame(json.dumps(value).encode(), kind) for kind, value in [*said, ("messageStop", {"stopReason": "end_turn"})]]
+    short, long = ConverseTranslator(), ConverseTranslator(raw=True)
+    events = short.feed(frames) + short.finish()
+    lawful(events)
+    assert events == [event for event in long.feed(frames) + long.finish() if not isinstance(event, RawFrame)]
+    packed = [
+        Frame(json.dumps({"bytes": base64.b64encode(json.dumps({frame.event: json.loads(frame.data)}).encode()).decode()}).encode())
+        for frame in frames
+    ]
+    invoked = InvokeTranslator()
+    assert invoked.feed(packed) + invoked.finish() == events

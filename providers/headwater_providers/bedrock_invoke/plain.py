@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from headwater_codecs.neutral import FinishReason, Usage
+from headwater_codecs.framing import snippet
+from headwater_codecs.neutral import FinishReason, Usage, error_info
 from headwater_codecs.sse import Frame
 from headwater_codecs.tolerant_json import clean, encode_json
 from headwater_providers.bare_error import is_bare_error, says_error
+from headwater_providers.bedrock_converse.said import told_failure
 from headwater_providers.counts import read_count
 from headwater_providers.event_translator import EventTranslator, Json, list_of, object_of, text_of, word_of
 
@@ -25,7 +27,6 @@ FINISH: dict[str, FinishReason] = {
     "content_filtered": "content_filter",
 }
 _METRICS = "amazon-bedrock-invocationMetrics"
-_GUARDRAIL = "amazon-bedrock-guardrailAction"
 
 
 class PlainInvokeTranslator(EventTranslator):
@@ -37,11 +38,14 @@ class PlainInvokeTranslator(EventTranslator):
         super().__init__(**settings)  # type: ignore[arg-type]  # as the caller got them
         self._stop_reason: str | None = None
         self._detail: str | None = None
-        self._intervened = False  # a guardrail put its own words in place of the answer
 
     def _event(self, value: Json, frame: Frame) -> None:
         text, reason = value.get("outputText"), value.get("completionReason")  # Titan
-        if "generation" in value:  # Llama
+        if results := list_of(value.get("results")):  # Titan, in one piece
+            text = "".join([text_of(object_of(result).get("outputText")) for result in results])
+            reason = object_of(results[0]).get("completionReason")
+            value = {"totalOutputTextTokenCount": object_of(results[0]).get("tokenCount"), **value}
+        elif "generation" in value:  # Llama
             text, reason = value.get("generation"), value.get("stop_reason")
         elif "completion" in value:  # Claude's old completions
             text, reason = value.get("completion"), value.get("stop_reason")
@@ -53,19 +57,27 @@ class PlainInvokeTranslator(EventTranslator):
             text, reason = "", None
             for choice in choices:
                 message = object_of(object_of(choice).get("message") or object_of(choice).get("delta"))
-                text += text_of(message.get("content"))
+                text += text_of(message.get("content")) or text_of(object_of(choice).get("text"))  # the latter is DeepSeek's
                 reason = object_of(choice).get("stop_reason") or object_of(choice).get("finish_reason") or reason
                 self._calls(list_of(message.get("tool_calls")))
-        elif "outputText" not in value and (says_error(value.get("error")) or is_bare_error(value) or text_of(value.get("Message"))):
-            self._in_band(value)
+        elif "outputText" not in value and not self._answers(value, frame):
             return
         self._blocks.write("text", "text", text_of(text))
-        self._intervened = self._intervened or value.get(_GUARDRAIL) == "INTERVENED"
         self._count(value)
         if (word := word_of(reason)) is not None:
             self._stop_reason = word
             self._blocks.close_all(cut=FINISH.get(word) == "length")
             self.settled = True
+
+    def _answers(self, value: Json, frame: Frame) -> bool:
+        """Whether what names no text may be part of an answer all the same; else it is a failure, and told as one."""
+        if says_error(value.get("error")) or is_bare_error(value) or text_of(value.get("Message")):
+            self._in_band(told_failure(value) or value)
+        elif not frame.terminated:
+            self._fail(error_info("malformed", f"the body is no answer of InvokeModel: {snippet(frame.data)}", phase="stream"))
+        else:
+            return True
+        return False
 
     def _calls(self, calls: list[object]) -> None:
         for call in calls:
@@ -91,7 +103,7 @@ class PlainInvokeTranslator(EventTranslator):
             self._writer.count(Usage(read, written, raw=kept if isinstance(kept, dict) else None))
 
     def _ended_well(self) -> bool:
-        return self._stop_reason is not None or self._intervened
+        return self._stop_reason is not None
 
     def _missing(self) -> str:
         return "a stop reason"
@@ -99,7 +111,7 @@ class PlainInvokeTranslator(EventTranslator):
     def _end(self) -> None:
         raw = self._stop_reason
         known: FinishReason = "unknown" if raw is None else FINISH.get(raw, "unknown")
-        self._finish_with("content_filter" if self._intervened else known, raw, detail=self._detail)
+        self._finish_with(known, raw, detail=self._detail)
 
 
 def _first(*counts: object) -> int | None:

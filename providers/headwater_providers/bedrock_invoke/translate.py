@@ -1,53 +1,53 @@
 """From the chunks of InvokeModelWithResponseStream to events: each holds one event of the model's own protocol, in base64. Row WIRE-39.
 
-Which protocol it is tells the first chunk: Anthropic's events have a type, Nova's are those of Converse, the others are pieces of text. Whoever
-reads them does all the rest.
+Which protocol it is tells the first chunk that says something: Anthropic's events have a type, Nova's are those of Converse, the others are pieces
+of text. Whoever reads them does all the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
-import msgspec
-
-from headwater_codecs.framing import Fault, snippet
-from headwater_codecs.neutral import Diagnostic, ErrorInfo, Event, error_info
+from headwater_codecs import tolerant_json
+from headwater_codecs.framing import Fault
+from headwater_codecs.neutral import Diagnostic, ErrorInfo, Event
 from headwater_codecs.sse import Frame
 from headwater_providers.adapter import Translator
 from headwater_providers.anthropic_messages.dialect import MessagesDialect
-from headwater_providers.anthropic_messages.translate import MessagesTranslator
+from headwater_providers.bare_error import is_bare_error, says_error
 from headwater_providers.bedrock_converse.dialect import ConverseDialect
-from headwater_providers.bedrock_converse.translate import ConverseTranslator
 from headwater_providers.bedrock_invoke.dialect import InvokeDialect
-from headwater_providers.bedrock_invoke.plain import PlainInvokeTranslator
+from headwater_providers.bedrock_invoke.packed import PackedConverse, PackedMessages, PackedText, unpacked
 from headwater_providers.event_translator import Json
 
+_Family = Literal["messages", "converse", "text"]
+_PATIENCE = 100  # frames that may wait for one that tells the family
+_TEXT = frozenset({"outputText", "results", "generation", "completion", "outputs", "choices"})
 _CONVERSE = frozenset({"messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata", "output"})
 
 
-class Chunk(msgspec.Struct, frozen=True):
-    """The payload of a chunk; its padding is not read."""
-
-    bytes: str
-
-
-class Packed(msgspec.Struct, frozen=True):
-    """The same where it holds base64."""
-
-    data: bytes = msgspec.field(name="bytes")
-
-
-_decode_chunk = msgspec.json.Decoder(Chunk).decode
-_decode_packed = msgspec.json.Decoder(Packed).decode
-
-
-def _value(frame: Frame | Fault) -> Json:
-    """The object in the first frame; an empty one where there is none."""
+def _object(frame: Frame | Fault) -> Json | None:
+    """The object in a frame; None where there is none."""
+    if isinstance(frame, Fault) or frame.exception:
+        return None
     try:
-        value = msgspec.json.decode(b"" if isinstance(frame, Fault) or frame.exception else frame.data)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+        value = tolerant_json.decode(frame.data)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _family_of(frame: Frame | Fault) -> _Family | None:
+    """Who reads the answers in which this frame comes; None where it is some event that no family knows."""
+    value = _object(frame)
+    if value is None:
+        return "text"
+    if "type" in value and value["type"] != "completion":
+        return "messages"
+    if _CONVERSE.intersection(value):
+        return "converse"
+    return "text" if _TEXT.intersection(value) or says_error(value.get("error")) or is_bare_error(value) else None
 
 
 class InvokeTranslator:
@@ -57,11 +57,12 @@ class InvokeTranslator:
         self._dialect = dialect or InvokeDialect()
         self._settings = (provider, choices, raw)
         self._inner: Translator | None = None
+        self._waiting: list[Frame | Fault] = []  # frames that do not tell the family
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
         """What was odd and did not stop the stream."""
-        return self._reader({}).diagnostics
+        return self._inner.diagnostics if self._inner is not None else []
 
     @property
     def progress(self) -> int:
@@ -80,51 +81,35 @@ class InvokeTranslator:
 
     def feed(self, frames: Sequence[Frame | Fault], /) -> list[Event]:
         """The events of these frames."""
-        if not frames:
+        if self._inner is not None:
+            return self._inner.feed(frames)
+        self._waiting += frames
+        family = next((found for frame in frames if (found := _family_of(unpacked(frame))) is not None), None)
+        if family is None and len(self._waiting) < _PATIENCE:
             return []
-        unpacked: list[Frame | Fault] = []
-        for frame in frames:
-            if isinstance(frame, Fault) or frame.exception:
-                unpacked.append(frame)
-                continue
-            data = self._unpacked(frame)
-            if data is None:
-                said = f"a chunk holds no base64: {snippet(frame.data)}"
-                unpacked.append(Fault(error_info("malformed", said, phase="stream")))
-                break
-            unpacked.append(Frame(data, terminated=frame.terminated))
-        reader = self._inner or self._reader(_value(unpacked[0]))
-        return reader.feed(unpacked)
+        return self._choose(family or "text")
 
     def finish(self) -> list[Event]:
         """The bytes have ended cleanly: was the stream whole?"""
-        return self._reader({}).finish()
+        events = self._choose("text") if self._inner is None else []
+        assert self._inner is not None
+        return events + self._inner.finish()
 
     def fail(self, error: ErrorInfo) -> list[Event]:
         """The stream broke outside of the protocol."""
-        return self._reader({}).fail(error)
+        events = self._choose("text") if self._inner is None else []
+        assert self._inner is not None
+        return events + self._inner.fail(error)
 
-    def _unpacked(self, frame: Frame) -> bytes | None:
-        """The event in a chunk; one that is not packed, and a body that is no stream of chunks, are taken as they are."""
-        try:
-            return _decode_packed(frame.data).data
-        except (ValueError, RecursionError):
-            pass
-        try:
-            _decode_chunk(frame.data)
-        except (ValueError, RecursionError):
-            return frame.data
-        return None
-
-    def _reader(self, first: Json) -> Translator:
-        """Who reads the events; the first one tells."""
-        if self._inner is None:
-            provider, choices, raw = self._settings
-            eof_is_end, strict = self._dialect.eof_is_end, self._dialect.strict
-            if "type" in first:
-                self._inner = MessagesTranslator(MessagesDialect(eof_is_end=eof_is_end, strict=strict), provider=provider, choices=choices, raw=raw)
-            elif _CONVERSE.intersection(first):
-                self._inner = ConverseTranslator(ConverseDialect(eof_is_end=eof_is_end, strict=strict), provider=provider, choices=choices, raw=raw)
-            else:
-                self._inner = PlainInvokeTranslator(dialect=self._dialect, provider=provider, choices=choices, raw=raw)
-        return self._inner
+    def _choose(self, family: _Family) -> list[Event]:
+        """From now on this family reads, beginning with what has waited."""
+        provider, choices, raw = self._settings
+        eof_is_end, strict = self._dialect.eof_is_end, self._dialect.strict
+        if family == "messages":
+            self._inner = PackedMessages(MessagesDialect(eof_is_end=eof_is_end, strict=strict), provider=provider, choices=choices, raw=raw)
+        elif family == "converse":
+            self._inner = PackedConverse(ConverseDialect(eof_is_end=eof_is_end, strict=strict), provider=provider, choices=choices, raw=raw)
+        else:
+            self._inner = PackedText(dialect=self._dialect, provider=provider, choices=choices, raw=raw)
+        waiting, self._waiting = self._waiting, []
+        return self._inner.feed(waiting)
