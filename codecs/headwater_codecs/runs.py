@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec import Raw
 
 from headwater_codecs.event_encoder import Json, as_object, encode_json
+from headwater_codecs.gemini.wire import part_kind
 from headwater_codecs.neutral.events import (
     ChoiceEnd,
     Citation,
@@ -108,7 +109,7 @@ class Runs:
             self._end_call(block, event)
         elif isinstance(event, OpaqueEnd):
             item = as_object(event.raw)
-            if self._wire.opaque == "part" and event.complete and item is not None and block.opaque_kind in item:
+            if self._wire.opaque == "part" and event.complete and item is not None and part_kind(item) == block.opaque_kind:
                 block.raw, block.item_id, block.complete = one_line(event.raw), None, True
                 self._part(block)
 

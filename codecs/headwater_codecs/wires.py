@@ -44,7 +44,7 @@ class Wire(Struct, frozen=True, kw_only=True):
     calls: Literal["pieces", "whole"] = "pieces"  # whole: at their end; only an object can be written, and no cut call
     cut_calls: bool = False  # that a call was cut; else its arguments tell
     empty_calls_stay_open: bool = False  # arguments may still follow a call that has none, so that a failure cuts it
-    opaque: Literal["", "typed", "part"] = ""  # not; an object with its kind as `type`; an object with its kind as a key
+    opaque: Literal["", "typed", "part"] = ""  # not; an object with its kind as `type`; an object whose content is under its kind
     cut_opaque: bool = False  # also an item that was cut: it looks whole
     placed_by_content: bool = False  # a block other than a call takes its place among the others when it first says something
     item_ids: Mapping[str, str] | None = None  # kind of block -> how an item's id begins that had to be made up

@@ -14,7 +14,7 @@ from typing import ClassVar
 from msgspec import Raw
 
 from headwater_codecs.event_encoder import Handlers, Json, as_object, encode_json
-from headwater_codecs.gemini.wire import decode_raw
+from headwater_codecs.gemini.wire import decode_raw, part_kind
 from headwater_codecs.neutral.errors import ErrorInfo
 from headwater_codecs.neutral.events import (
     ChoiceEnd,
@@ -111,7 +111,7 @@ class GeminiEncoder(WholeCallEncoder):
     def _on_opaque_end(self, event: OpaqueEnd, out: list[bytes]) -> None:
         start = self._opaque.pop(event.index)
         part = as_object(event.raw)
-        if part is not None and start.kind in part and event.complete:
+        if part is not None and part_kind(part) == start.kind and event.complete:
             written = part if b"\n" in event.raw or b"\r" in event.raw else Raw(event.raw)  # a frame ends with its line
             self._part(start.choice, written, out)
 

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
 from msgspec import Raw, Struct
+
+# Fields of a part that stand beside its content.
+BESIDE = frozenset({"thought", "thoughtSignature", "thought_signature", "partMetadata", "videoMetadata", "mediaResolution"})
+
+
+def part_kind(part: Mapping[str, object]) -> str | None:
+    """The field that holds the part's content, which says what it is; None where it has none."""
+    return next((name for name, value in part.items() if value is not None and name not in BESIDE), None)
 
 
 class TextPart(Struct, frozen=True, gc=False, forbid_unknown_fields=True):

@@ -62,7 +62,7 @@ class Unpacking(EventTranslator):
             self._in_band(failure)
             return
         self._intervened = self._intervened or value.get(_GUARDRAIL) == "INTERVENED"
-        super()._event(value, frame)
+        super()._event(value, frame)  # type: ignore[safe-super]  # the reader that this is mixed into has one
 
     def _in_band(self, payload: object) -> None:
         super()._in_band(with_inner_message(payload))

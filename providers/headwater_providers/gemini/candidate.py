@@ -10,6 +10,7 @@ from typing import Protocol
 
 from msgspec import Raw
 
+from headwater_codecs.gemini.wire import part_kind
 from headwater_codecs.neutral import ChoiceEnd, Citation
 from headwater_codecs.tolerant_json import clean, encode_json
 from headwater_providers.blocks import Blocks, Prose
@@ -18,8 +19,6 @@ from headwater_providers.gemini.finish_reasons import FINISH
 from headwater_providers.gemini.json_paths import joined, put
 from headwater_providers.writer import EventWriter
 
-# Fields of a part that stand beside its content.
-_BESIDE = frozenset({"thought", "thoughtSignature", "thought_signature", "partMetadata", "videoMetadata", "mediaResolution"})
 _VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
 
 
@@ -65,7 +64,7 @@ class Candidate:
             self._function(call, signature)
         elif isinstance(text, str):
             self._write(part, text, signature)
-        elif kind := next((name for name, value in part.items() if value is not None and name not in _BESIDE), None):
+        elif kind := part_kind(part):
             self._close_call()
             self._close_prose()
             block = self._blocks.open_opaque((self._number, "opaque"), str(clean(kind)), self._number)
