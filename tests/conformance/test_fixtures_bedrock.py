@@ -23,7 +23,7 @@ def test_fixture(protocol: str, fixture: Fixture) -> None:
     assert aggregator.state == "ended"
 
 
-@pytest.mark.parametrize(("protocol", "number"), [("bedrock-converse", 40), ("bedrock-invoke", 30)])
+@pytest.mark.parametrize(("protocol", "number"), [("bedrock-converse", 125), ("bedrock-invoke", 68)])
 def test_fixtures_are_found(protocol: str, number: int) -> None:
     """The loader sees the files: a wrong folder would test nothing."""
     assert len([fixture for found, fixture in CASES if found == protocol]) >= number

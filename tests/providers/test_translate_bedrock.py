@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headwater as hw
-from headwater_codecs.neutral import RawFrame
+from headwater_codecs.neutral import RawFrame, StreamFailed, StreamStart, error_info
 from headwater_codecs.sse import Frame
 from headwater_providers.bedrock_converse.translate import ConverseTranslator
 from headwater_providers.bedrock_invoke.translate import InvokeTranslator
@@ -213,6 +213,38 @@ def test_the_message_of_the_model_is_told(protocol: str, name: str) -> None:
     assert (error.kind, error.message, error.code) == ("server", "inner", "modelStreamErrorException")
 
 
+def test_frames_before_the_family_is_known_are_not_lost() -> None:
+    """With raw frames every frame is told, also those that came before one that tells the family."""
+    first, second = Frame(b"{}", "initial-response"), Frame(b'{"sparkle":1}', "chunk")
+    answer = Frame(b'{"generation":"a","stop_reason":"stop"}', "chunk")
+    translator = InvokeTranslator(raw=True)
+    assert translator.feed([first]) == translator.feed([second]) == []
+    assert (translator.progress, translator.settled, translator.done, translator.diagnostics) == (0, False, False, [])
+    events = translator.feed([answer])
+    assert [event.data for event in events if isinstance(event, RawFrame)] == [first.data, second.data, answer.data]
+    assert translator.settled
+
+
+def test_not_every_frame_waits_for_the_family() -> None:
+    """A server that sends nothing but what no family knows does not fill the memory."""
+    translator = InvokeTranslator(raw=True)
+    for _ in range(1000):
+        translator.feed([Frame(b"{}", "sparkle")])
+    assert translator._waiting == []
+    events = translator.finish()
+    assert isinstance(events[-1], StreamFailed)
+    assert events[-1].error.kind == "truncated"
+
+
+def test_a_failure_before_the_family_is_known() -> None:
+    """The connection broke, and the stream says so."""
+    translator = InvokeTranslator()
+    assert translator.feed([Frame(b"{}", "initial-response")]) == []
+    error = error_info("network", "gone", phase="stream")
+    assert translator.fail(error) == [StreamStart(), StreamFailed(error)]
+    assert translator.done
+
+
 PIECES = st.sampled_from(["", "a", "bc", "é", "\ud83d", "\ude80"])  # also halves of a pair
 DELTAS = st.builds(
     lambda index, kind, text: {"contentBlockIndex": index, "delta": {"reasoningContent": {"text": text}} if kind == "reasoning" else {kind: text}},
@@ -240,3 +272,25 @@ def test_the_short_way_is_the_long_way(said: list[tuple[str, dict[str, object]]]
     ]
     invoked = InvokeTranslator()
     assert invoked.feed(packed) + invoked.finish() == events
+
+
+SAID = st.builds(
+    lambda index, kind, text: {"type": "content_block_delta", "index": index, "delta": {"type": kind, kind.removesuffix("_delta"): text}},
+    st.integers(0, 1),
+    st.sampled_from(["text_delta", "text_delta", "thinking_delta"]),
+    PIECES,
+) | st.builds(lambda index: {"type": "content_block_stop", "index": index}, st.integers(0, 1))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(SAID, max_size=12))
+def test_the_short_way_is_the_long_way_for_packed_messages(said: list[dict[str, object]]) -> None:
+    """The same for Anthropic's events in chunks: with raw frames each is read by the long way."""
+    frames = [
+        Frame(json.dumps({"bytes": base64.b64encode(json.dumps(value).encode()).decode(), "p": "ab"}).encode(), "chunk")
+        for value in [{"type": "message_start", "message": {}}, *said, {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}]
+    ]
+    short, long = InvokeTranslator(), InvokeTranslator(raw=True)
+    events = short.feed(frames) + short.finish()
+    lawful(events)
+    assert events == [event for event in long.feed(frames) + long.finish() if not isinstance(event, RawFrame)]

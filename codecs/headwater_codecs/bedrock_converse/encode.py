@@ -65,6 +65,7 @@ class ConverseEncoder(SequentialEncoder):
         self._begun = False
         self._blocks: dict[int, int] = {}  # our index -> the wire's
         self._custom: dict[int, list[str]] = {}
+        self._bare: set[int] = set()  # open blocks that have said nothing yet
         self._usage: Usage | None = None
         self._held = b""  # how the last block stops, where that was cut
 
@@ -86,15 +87,19 @@ class ConverseEncoder(SequentialEncoder):
         if not event.choice:
             self._begin(out)
             self._blocks[event.index] = len(self._blocks)
+            self._bare.add(event.index)
 
     def _delta(self, index: int, delta: Json, out: list[bytes]) -> None:
         if index in self._blocks:
+            self._bare.discard(index)
             self._event("contentBlockDelta", {"contentBlockIndex": self._blocks[index], "delta": delta}, out)
 
     def _stop(self, index: int, complete: bool, out: list[bytes]) -> None:
         """A block that was cut is stopped only when the answer goes on: behind a failure it must not look whole."""
         if index not in self._blocks:
             return
+        if index in self._bare:
+            self._delta(index, {"text": ""}, out)  # shows that the answer had gone on to this block
         stop = {"contentBlockIndex": self._blocks[index]}
         if complete:
             self._event("contentBlockStop", stop, out)
@@ -125,6 +130,8 @@ class ConverseEncoder(SequentialEncoder):
         self._blocks[event.index] = len(self._blocks)
         if event.kind == "custom":
             self._custom[event.index] = []
+        else:
+            self._bare.add(event.index)
         start = {"toolUse": {"toolUseId": event.id, "name": event.name}}
         self._event("contentBlockStart", {"contentBlockIndex": self._blocks[event.index], "start": start}, out)
 
@@ -138,6 +145,10 @@ class ConverseEncoder(SequentialEncoder):
         if event.index in self._custom:
             text = encode_json({"input": "".join(self._custom.pop(event.index))}).decode()
             self._delta(event.index, {"toolUse": {"input": text if event.complete else text[:-2]}}, out)
+        elif event.index in self._bare:
+            self._bare.discard(event.index)
+            if event.complete:  # said, since behind an answer that was cut they would look missing
+                self._delta(event.index, {"toolUse": {"input": "{}"}}, out)
         self._stop(event.index, event.complete, out)
 
     def _on_usage(self, event: UsageUpdate, out: list[bytes]) -> None:

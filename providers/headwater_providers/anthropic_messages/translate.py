@@ -149,6 +149,7 @@ class MessagesTranslator(EventTranslator):
         elif kind == "thinking_delta":
             if text := text_of(delta.get("thinking")):
                 blocks.write(index, "reasoning", text)
+                self._expect_text(index)  # no longer, where it ended a block of text
         elif kind == "signature_delta":
             self._sign(index, text_of(delta.get("signature")))
         elif kind == "input_json_delta":

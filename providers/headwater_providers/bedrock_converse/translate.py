@@ -122,9 +122,10 @@ class ConverseTranslator(EventTranslator):
 
     def _stop(self, index: int) -> None:
         self._settle_sources(index)
+        if index != self._ended_empty:
+            self._settle_empty(cut=False)
         block = self._blocks.get(index)
         if block is not None and block.kind == "tool_call" and not block.fragments:
-            self._settle_empty(cut=False)
             self._ended_empty = index
         elif block is not None:
             self._close(index)
@@ -183,6 +184,8 @@ class ConverseTranslator(EventTranslator):
         text = piece if isinstance(piece, str) else encode_json(clean(piece)).decode() if piece is not None else ""
         block = self._blocks.get(index)
         if block is not None and block.kind == "tool_call":
+            if not block.fragments and not text.strip():
+                return  # white space in front says nothing yet
             if index == self._ended_empty:
                 self._ended_empty = None  # its arguments came behind its stop
             self._blocks.add_arguments(index, text)
