@@ -28,7 +28,8 @@ _OVERFLOW = re.compile(
     r"|maximum prompt length is [\d,]+|reduce the length of the messages|input \(?[\d,]+ tokens\)? is longer than the model'?s context length"
     r"|exceeds the limit of [\d,]+|exceeds the available context size|greater than the context length|context window exceeds limit"
     r"|exceeded model token limit|too large for model with [\d,]+ maximum context length|model_context_window_exceeded"
-    r"|prompt too long; exceeded (?:max )?context length|context[_ ]length[_ ]exceeded|too many tokens|token limit exceeded"
+    r"|prompt too long; exceeded (?:max )?context length|context[_ ]length[_ ]exceeded|too many (?:input )?tokens|token limit exceeded"
+    r"|`max_tokens` exceed context limit"
     r"|^4(?:00|13) (?:status code )?\(no body\)",
     re.IGNORECASE | re.DOTALL,
 )

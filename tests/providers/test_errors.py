@@ -212,6 +212,8 @@ def test_words_beside_their_status(status: int, word: str, kind: str) -> None:
     "message",
     [
         "prompt is too long: 210000 tokens > 200000 maximum",
+        "Too many input tokens. Max input tokens: 8192, request input token count: 9000",
+        "input length and `max_tokens` exceed context limit: 199000 + 8192 > 200000, decrease input length or `max_tokens` and try again",
         "input is too long for requested model",
         "This request exceeds the context window of the model",
         "This model's maximum context length is 128,000 tokens. However, you requested more",
