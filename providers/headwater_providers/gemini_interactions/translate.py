@@ -45,7 +45,7 @@ class InteractionsTranslator(EventTranslator):
             piece = decode_plain(frame.data)
         except (ValueError, RecursionError):  # also msgspec's own errors
             return False
-        return self._blocks.more(piece.index, piece.delta.text) is not None
+        return self._kinds.get(piece.index) != "thought" and self._blocks.more(piece.index, piece.delta.text) is not None
 
     def _event(self, value: Json, frame: Frame) -> None:
         kind = text_of(value.get("event_type")) or text_of(value.get("type")) or frame.event
