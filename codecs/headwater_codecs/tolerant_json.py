@@ -12,6 +12,7 @@ import math
 import msgspec
 
 _DEPTH = 100  # of nested values that are kept; no vendor comes near it
+_NUMBERS = frozenset({int, float, bool, type(None)})
 _HIGH = ("\ud800", "\udbff")
 
 
@@ -57,7 +58,12 @@ def clean(value: object, depth: int = _DEPTH) -> object:
     if depth == 0:
         return None
     if isinstance(value, dict):
-        return {str(clean(key)): clean(item, depth - 1) for key, item in value.items()}
+        return {
+            key if type(key) is str and key.isascii() else str(clean(key)): item
+            if depth > 1 and type(item) in _NUMBERS  # most of what is cleaned are counts
+            else clean(item, depth - 1)
+            for key, item in value.items()
+        }
     return [clean(item, depth - 1) for item in value] if isinstance(value, list) else value
 
 

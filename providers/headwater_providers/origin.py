@@ -14,13 +14,14 @@ _VERSION = re.compile(r"(?:-\d[\d.-]*|-latest|[:@][\w.:-]+)")
 def same_origin(origin: Origin | None, target: Target) -> bool:
     """Whether a message comes from the model that it goes to (or from nobody in particular): only then its opaque parts mean something.
 
-    A provider may have answered with a dated or versioned form of the name that was asked for.
+    A provider may have answered with a dated or versioned form of the name that was asked for, or under another name: either is the model's.
     """
     if origin is None:
         return True
     if origin.provider not in (None, target.provider) or origin.protocol not in (None, target.protocol):
         return False
-    return origin.model is None or _same_model(origin.model, target.model) or _same_model(target.model, origin.model)
+    names = [name for name in (origin.model, origin.answered) if name is not None]
+    return not names or any(_same_model(name, target.model) or _same_model(target.model, name) for name in names)
 
 
 def _same_model(short: str, long: str) -> bool:

@@ -21,4 +21,4 @@ def test_fixture(fixture: Fixture) -> None:
 
 def test_fixtures_are_found() -> None:
     """The loader sees the files: a wrong folder would test nothing."""
-    assert len(FIXTURES) >= 46
+    assert len(FIXTURES) >= 64

@@ -162,9 +162,7 @@ class ConverseEncoder(SequentialEncoder):
 
     def _on_failed(self, event: StreamFailed, out: list[bytes]) -> None:
         self._begin(out)
-        kind = EXCEPTIONS.get(event.error.kind, "internalServerException")
-        headers = {":exception-type": kind, ":content-type": "application/json", ":message-type": "exception"}
-        out.append(encode_message(headers, encode_error(event.error)))
+        out.append(encode_exception(event.error))
 
     handlers: ClassVar[Handlers] = {
         StreamStart: _on_start,
@@ -201,6 +199,12 @@ def written_usage(usage: Usage) -> Json:
     if usage.cache_write_tokens is not None:
         counts["cacheWriteInputTokens"] = written
     return counts
+
+
+def encode_exception(error: ErrorInfo) -> bytes:
+    """A failure as the last message of a stream of Bedrock's."""
+    headers = {":exception-type": EXCEPTIONS.get(error.kind, "internalServerException"), ":content-type": "application/json"}
+    return encode_message({**headers, ":message-type": "exception"}, encode_error(error))
 
 
 def encode_error(error: ErrorInfo) -> bytes:

@@ -30,14 +30,19 @@ class PlainContent(Struct, frozen=True, gc=False):
     role: str | None = None
 
 
+class Nothing(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """An object that says nothing: grounded answers have one in every chunk."""
+
+
 class PlainCandidate(Struct, frozen=True, gc=False, rename="camel"):
     """Candidate 0 in the middle of its answer."""
 
     content: PlainContent
     index: Literal[0] = 0
     finish_reason: None = None
-    grounding_metadata: None = None
-    citation_metadata: None = None
+    grounding_metadata: Nothing | None = None
+    citation_metadata: Nothing | None = None
+    url_context_metadata: Nothing | None = None
 
 
 class PlainChunk(Struct, frozen=True, gc=False, rename="camel"):

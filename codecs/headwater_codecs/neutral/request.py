@@ -157,11 +157,15 @@ Part: TypeAlias = TextPart | ImagePart | FilePart | ReasoningPart | ToolCallPart
 
 
 class Origin(Struct, frozen=True, omit_defaults=True):
-    """Who produced a message. Signatures and reasoning go back to the same origin only."""
+    """Who produced a message. Signatures and reasoning go back to the same origin only.
+
+    `answered` is the name under which the model answered, where it is another one than was asked for: `gemini-flash-latest` is whoever is newest.
+    """
 
     provider: str | None = None
     protocol: str | None = None
     model: str | None = None
+    answered: str | None = None
 
 
 class Message(Struct, frozen=True, omit_defaults=True):

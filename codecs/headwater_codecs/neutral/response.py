@@ -285,9 +285,10 @@ class Response:
                 parts.append(ToolCallPart(call.id, call.name, call.arguments, call.kind, True, call.signature, call.meta))
             elif block.kind == "opaque":
                 parts.append(OpaquePart(block.opaque_kind, block.raw))
-            elif block.kind in ("text", "refusal") and block.text:
+            elif block.kind in ("text", "refusal") and (block.text or block.signature):
                 parts.append(TextPart(block.text, block.signature, block.meta))
-        return Message("assistant", tuple(parts), origin=Origin(self.provider, self.protocol, self.requested_model or self.model))
+        asked = self.requested_model or self.model
+        return Message("assistant", tuple(parts), origin=Origin(self.provider, self.protocol, asked, None if self.model == asked else self.model))
 
     def __repr__(self) -> str:
         return f"Response(text={self.text!r}, finish_reason={self.finish_reason!r}, error={self.error!r})"

@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
+import gzip
 import time
+import zlib
 from collections.abc import Mapping
 
 from headwater.aggregate import Aggregator
 from headwater.sim.http import Connection
 from headwater.sim.limit_headers import retry_after
 from headwater.sim.script import Script, steps
-from headwater.sim.speech import ARRAY, Asked, whole_answer
+from headwater.sim.speech import Asked, whole_answer
 from headwater_codecs.neutral import (
     ChoiceEnd,
     ErrorInfo,
@@ -27,6 +29,7 @@ from headwater_codecs.neutral import (
 from headwater_codecs.neutral.errors import ErrorKind
 
 CREATED = 1_760_000_000  # seconds since 1970: the same answer at every time
+GZIP = 31  # zlib's word for gzip's form
 DELTAS = (TextDelta, ReasoningDelta, RefusalDelta, ToolCallDelta)
 ENDINGS = (ChoiceEnd, Finish)
 PINGS_MS = 20.0  # between the keep-alives of the fault `pings`, unless the script says it
@@ -65,6 +68,7 @@ class Answer:
         self._headers = {asked.speech.request_id: id, **headers}
         self._written = 0  # pieces
         self._waiting: list[bytes] = []  # for `merge`
+        self._packer = zlib.compressobj(wbits=GZIP) if script.gzip and asked.stream else None
 
     async def run(self) -> None:
         """The whole answer."""
@@ -131,10 +135,10 @@ class Answer:
                 return
             aggregator.feed([event])
         body = whole_answer(self._asked, aggregator.response, self._id, CREATED)
-        if body is None:
-            await self._refuse(400, error_info("invalid_request", f"the simulator only streams {self._asked.speech.protocol}"))
-            return
         headers = {"content-type": "application/json", **self._headers}
+        if self._script.gzip:
+            body = gzip.compress(body)
+            headers["content-encoding"] = "gzip"
         if (fault := _INSIDE.get(self._script.kind or "")) is None:
             await self._connection.answer(200, body, headers)
         else:  # half of it, then the fault
@@ -146,12 +150,13 @@ class Answer:
     async def _stream(self) -> None:
         speech = self._asked.speech
         headers = {"content-type": self._asked.form.content_type, "cache-control": "no-cache", **self._headers}
+        if self._packer is not None:
+            headers["content-encoding"] = "gzip"
         if self._script.kind == "length":
             await self._connection.head(200, {**headers, "content-length": str(1 << 30)})
         else:
             await self._connection.head(200, {**headers, "transfer-encoding": "chunked"})
-        extra = {"array": True} if self._asked.form is ARRAY else {}
-        encoder = speech.encoder(model=self._asked.model, id=self._id, created=CREATED, **extra)
+        encoder = speech.encoder(model=self._asked.model, id=self._id, created=CREATED, **self._asked.settings)
         for wait, event in steps(self._script, self._asked.model, self._id):
             if not self._script.late and ((isinstance(event, DELTAS) and self._written >= self._script.after) or isinstance(event, ENDINGS)):
                 await self._break()
@@ -160,6 +165,8 @@ class Answer:
             await self._write(encoder.feed([event]))
         await self._break()
         await self._flush()
+        if self._packer is not None:
+            await self._send(self._packer.flush())
         await self._connection.chunk(b"")
 
     async def _break(self) -> None:
@@ -183,7 +190,7 @@ class Answer:
         seconds = (self._script.ping_ms or PINGS_MS) / 1000
         while not await self._connection.gone(seconds):
             if self._asked.form.ping:
-                await self._send(self._asked.form.ping)
+                await self._send(self._packed(self._asked.form.ping))
         raise HungUp
 
     async def _garbage(self) -> None:
@@ -217,7 +224,7 @@ class Answer:
         ping = self._script.ping_ms / 1000 if self._asked.stream and self._asked.form.ping else 0.0
         while ping and end - time.monotonic() > ping:
             await self._wait(ping)
-            await self._send(self._asked.form.ping)
+            await self._send(self._packed(self._asked.form.ping))
         await self._wait(max(0.0, end - time.monotonic()))
 
     async def _wait(self, seconds: float) -> None:
@@ -234,12 +241,19 @@ class Answer:
 
     async def _flush(self) -> None:
         data, self._waiting = b"".join(self._waiting), []
+        data = self._packed(data)
         drip = self._script.drip_ms / 1000
         size = self._script.split or (1 if drip else len(data) or 1)
         for start in range(0, len(data), size):
             if drip and start:
                 await self._wait(drip)
             await self._send(data[start : start + size])
+
+    def _packed(self, data: bytes) -> bytes:
+        """As the proxy sends it: what it has compressed can be read at once."""
+        if self._packer is None or not data:
+            return data
+        return self._packer.compress(data) + self._packer.flush(zlib.Z_SYNC_FLUSH)
 
     async def _send(self, data: bytes) -> None:
         """A piece of the body, as the headers announced it."""

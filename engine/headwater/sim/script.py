@@ -5,6 +5,7 @@ A script is pure: it gives the events of the answer, each with the seconds to wa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias, get_args
 from urllib.parse import parse_qsl, unquote
@@ -59,7 +60,8 @@ FaultKind = Literal[
     "length",  # content-length promises more than comes
     "idle_close",  # all is well, and then the idle connection is closed without a word
 ]
-PREFIX = "sim/"
+# What stands before it is for others: `meta.llama3/sim/tokens` is a Llama, `openai/sim/tokens` is OpenAI's.
+_NAME = re.compile(r"(?:[^?]*/)?sim/(?P<what>[^?]*)(?:\?(?P<query>.*))?")
 PIECE = 8  # characters of arguments in one event
 
 
@@ -73,6 +75,7 @@ class Script(Struct, frozen=True, omit_defaults=True, kw_only=True, forbid_unkno
     call: str | None = None  # the name of a tool that is called
     args: str = "{}"  # its arguments
     calls: int = 1  # how often it is called: their arguments take turns on the wire
+    blocks: int = 1  # texts that are open at the same time, and take turns
     choices: int = 1
     finish: FinishReason | None = None  # None: what the answer comes to
     input_tokens: int = 10
@@ -84,6 +87,7 @@ class Script(Struct, frozen=True, omit_defaults=True, kw_only=True, forbid_unkno
     merge: int = 1  # events in one write
     split: int = 0  # bytes in one write; 0: as they come
     drip_ms: float = 0.0  # between two such writes
+    gzip: bool = False  # compressed, as a proxy on the way might do unasked
     kind: FaultKind | None = None
     after: int = 0
     late: bool = False  # the fault comes behind the protocol's end
@@ -98,10 +102,10 @@ class Script(Struct, frozen=True, omit_defaults=True, kw_only=True, forbid_unkno
 
 def read_script(name: str) -> Script:
     """The script in a model's name. Raises ConfigurationError for one that cannot be read; any other name is the default script."""
-    name = unquote(name)
-    if not name.startswith(PREFIX):
+    match = _NAME.fullmatch(unquote(name))
+    if match is None:
         return Script()
-    what, _, query = name.removeprefix(PREFIX).partition("?")
+    what, query = match["what"], match["query"] or ""
     if what not in ("tokens", "fault"):
         raise ConfigurationError(f"the simulator has no script {what!r}: use sim/tokens?... or sim/fault?kind=...")
     fields = dict(parse_qsl(query, keep_blank_values=True))
@@ -158,9 +162,9 @@ def _blocks(script: Script) -> Iterator[tuple[_Block, list[str], int]]:
         yield _refusal, _words(script.refusal), 1
     elif script.text is not None:
         if script.text:
-            yield _text, _words(script.text), 1
+            yield _text, _words(script.text), script.blocks
     elif script.n and not script.call:
-        yield _text, [f"token{number} " for number in range(script.n)], 1
+        yield _text, [f"token{number} " for number in range(script.n)], script.blocks
     if script.call is not None:
         name, args = script.call, script.args
 

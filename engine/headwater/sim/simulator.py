@@ -6,7 +6,7 @@ import itertools
 import socket
 import time
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -14,11 +14,12 @@ import anyio
 import msgspec
 from anyio.abc import ByteStream, SocketAttribute, SocketStream
 
-from headwater.sim.answer import Answer, HungUp, Leave
+from headwater.sim.answer import CREATED, Answer, HungUp, Leave
 from headwater.sim.http import Connection, HttpRequest
 from headwater.sim.limits import Limits, Stats
+from headwater.sim.runs import Threads
 from headwater.sim.script import Script, read_script
-from headwater.sim.speech import BY_PROTOCOL, Asked, Json, understand
+from headwater.sim.speech import BY_PROTOCOL, Asked, Json, place_run, understand
 from headwater.sim.strict import objection
 from headwater_codecs.neutral import ConfigurationError, ErrorInfo, Model, error_info
 
@@ -34,6 +35,7 @@ STATUS = {"rate_limit": 429, "invalid_request": 400, "not_found": 404}
 class Simulator:
     """Serves while its block runs: `async with Simulator() as sim`, then `sim.model("openai-chat", "sim/tokens?n=5")`.
 
+    `with Simulator() as sim` serves from a thread with an event loop of its own, for code that is not asynchronous.
     scripts: answers by the model's name, beside those that a name itself can say. strict: refuse what vendors refuse. max_concurrent, rpm, tpm:
     more is answered with 429 and the protocol's own headers. ssl_context: serve TLS. It listens on loopback only; `port` 0 takes a free one.
     """
@@ -55,8 +57,10 @@ class Simulator:
         self._port = port
         self._context = ssl_context
         self._happened: dict[str, int] = {}  # how often a fault with `times` has happened, by the model's name
+        self._threads = Threads(CREATED)
         self._numbers = itertools.count(1)
         self._stack = AsyncExitStack()
+        self._thread = ExitStack()
         self.address = ""
         self.refusing = ""  # where connections are refused
 
@@ -79,7 +83,7 @@ class Simulator:
             url = speech.base_url(self.refusing)
         if not name.startswith(speech.prefix):
             name = speech.prefix + name
-        return Model(name, provider="sim", protocol=protocol, base_url=url, api_key=KEY, dialect={**speech.dialect, **dialect})
+        return Model(name, provider="sim", protocol=protocol, base_url=url, api_key=KEY, dialect={**speech.dialect(name), **dialect})
 
     async def __aenter__(self) -> Self:
         scheme = "http" if self._context is None else "https"
@@ -97,6 +101,18 @@ class Simulator:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         await self._stack.aclose()
+
+    def __enter__(self) -> Self:
+        from anyio.from_thread import start_blocking_portal
+
+        with ExitStack() as stack:
+            portal = stack.enter_context(start_blocking_portal())
+            stack.enter_context(portal.wrap_async_context_manager(self))
+            self._thread = stack.pop_all()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self._thread.close()
 
     async def _client(self, raw: SocketStream) -> None:
         try:
@@ -124,6 +140,9 @@ class Simulator:
         except msgspec.DecodeError:
             await connection.answer(400, b'{"error":{"message":"the body is no JSON object"}}', {"content-type": "application/json"})
             return
+        if (reply := self._threads.reply(request.method, request.path, body)) is not None:
+            await connection.answer(*reply, {"content-type": "application/json"})
+            return
         asked = understand(request.path, request.query, body)
         if asked is None:
             await connection.answer(404, b'{"error":{"message":"the simulator has nothing at this address"}}', {"content-type": "application/json"})
@@ -146,9 +165,10 @@ class Simulator:
             self._limits.leave(completed)
 
     async def _answer(self, connection: Connection, asked: Asked) -> None:
-        if self._strict and (words := objection(asked)) is not None:
-            await self._refuse(connection, asked, error_info("invalid_request", words))
+        if self._strict and (objected := self._objection(asked)) is not None:
+            await self._refuse(connection, asked, objected)
             return
+        place_run(asked, self._threads)
         try:
             script = self._script(asked.model, asked.speech.prefix)
         except ConfigurationError as error:
@@ -159,7 +179,16 @@ class Simulator:
             self._happened[asked.model] = happened + 1
             if happened >= script.times:
                 script = msgspec.structs.replace(script, kind=None)
+        if asked.run is not None:  # the calls are answered
+            script = msgspec.structs.replace(script, call=None)
         await Answer(connection, asked, script, f"sim{next(self._numbers)}", self._headers(asked)).run()
+
+    def _objection(self, asked: Asked) -> ErrorInfo | None:
+        if (words := objection(asked)) is not None:
+            return error_info("invalid_request", words)
+        if asked.speech.protocol == "openai-assistants":
+            return self._threads.objection(asked.thread, asked.run, asked.body)
+        return None
 
     def _script(self, name: str, prefix: str) -> Script:
         """The script of a model's name, with the protocol's own prefix or without it."""

@@ -13,8 +13,11 @@ from zlib import crc32
 import msgspec
 from msgspec import Struct
 
+from headwater.sim.interactions import InteractionsEncoder, encode_interaction, encode_interaction_error
+from headwater.sim.invoke import encode_invoked, invoke_encoder, told_family
 from headwater.sim.limit_headers import anthropic_limits, no_headers, no_limits, openai_limits, say_nothing, say_retry_after, say_retry_info
-from headwater.sim.small_encoders import AssistantsEncoder, CohereEncoder, InvokeEncoder, TextEncoder, encode_cohere_error
+from headwater.sim.runs import AssistantsEncoder, Threads, encode_run
+from headwater.sim.small_encoders import CohereEncoder, TextEncoder, encode_cohere, encode_cohere_error, encode_text
 from headwater_codecs.anthropic_messages import encode as anthropic_messages
 from headwater_codecs.bedrock_converse import encode as bedrock_converse
 from headwater_codecs.gemini import encode as gemini
@@ -51,19 +54,29 @@ class Encoder(Protocol):
     def feed(self, events: list[Event], /) -> bytes: ...
 
 
+def no_dialect(model: str) -> Mapping[str, object]:
+    """The defaults."""
+    return {}
+
+
+def family_dialect(model: str) -> Mapping[str, object]:
+    """Whose body the model takes."""
+    return {"family": told_family(model, {})}
+
+
 class Speech(Struct, frozen=True, kw_only=True):
     """One protocol. `path` finds a request; a group called `model` in it names the model, else the body's field does.
 
     limits: the headers that tell of a limit per minute, from what is limited, the limit, what is left, and the seconds until there is more.
     limited: the refusal of a request that goes beyond one, from the error and the seconds to wait: its body, and headers that say how long.
-    dialect: what clients of the simulator have to know of the models behind this protocol.
+    dialect: what clients of the simulator have to know of the model of this name.
     """
 
     protocol: str
     path: re.Pattern[str]
     encoder: Callable[..., Encoder]
     error: Callable[[ErrorInfo], bytes]
-    whole: Callable[..., bytes] | None = None
+    whole: Callable[..., bytes]
     form: Form = SSE
     always_streams: bool = False
     limits: Callable[[str, int, int, float], Mapping[str, str]] = no_limits
@@ -72,7 +85,7 @@ class Speech(Struct, frozen=True, kw_only=True):
     request_id: str = "x-request-id"
     base: str = ""
     prefix: str = ""  # of a model's name
-    dialect: Mapping[str, object] = MappingProxyType({})
+    dialect: Callable[[str], Mapping[str, object]] = no_dialect
 
     def error_headers(self, error: ErrorInfo) -> dict[str, str]:
         """The headers of an answer that is an error."""
@@ -107,14 +120,16 @@ SPEECHES = (
         path=re.compile(r"/completions$"),
         encoder=TextEncoder,
         error=openai_chat.encode_error,
+        whole=encode_text,
         limits=openai_limits,
         base="/v1",
     ),
     Speech(
         protocol="openai-assistants",
-        path=re.compile(r"/threads/(?:[^/]+/)?runs(?:/[^/]+/submit_tool_outputs)?$"),
+        path=re.compile(r"/threads/(?:(?P<thread>[^/]+)/)?runs(?:/(?P<run>[^/]+)/submit_tool_outputs)?$"),
         encoder=AssistantsEncoder,
         error=openai_chat.encode_error,
+        whole=encode_run,
         limits=openai_limits,
         base="/v1",
         prefix="asst_",
@@ -131,11 +146,19 @@ SPEECHES = (
     ),
     Speech(
         protocol="gemini",
-        path=re.compile(r"/(?:models|publishers/[^/]+/models)/(?P<model>.+):(?P<verb>streamGenerateContent|generateContent)$"),
+        path=re.compile(r"/(?:(?:tunedM|m)odels|endpoints)/(?P<model>.+):(?P<verb>streamGenerateContent|generateContent)$"),
         encoder=gemini.GeminiEncoder,
         error=gemini.encode_error,
         whole=gemini.encode_response,
         limited=say_retry_info,
+        base="/v1beta",
+    ),
+    Speech(
+        protocol="gemini-interactions",
+        path=re.compile(r"/interactions$"),
+        encoder=InteractionsEncoder,
+        error=encode_interaction_error,
+        whole=encode_interaction,
         base="/v1beta",
     ),
     Speech(
@@ -151,16 +174,17 @@ SPEECHES = (
     ),
     Speech(
         protocol="bedrock-invoke",
-        path=re.compile(r"/model/(?P<model>.+)/(?P<verb>invoke-with-response-stream)$"),
-        encoder=InvokeEncoder,
+        path=re.compile(r"/model/(?P<model>.+)/(?P<verb>invoke-with-response-stream|invoke)$"),
+        encoder=invoke_encoder,
         error=bedrock_converse.encode_error,
+        whole=encode_invoked,
         form=AWS,
         limited=say_nothing,
         kind_headers=bedrock_converse.error_headers,
         request_id="x-amzn-requestid",
-        dialect=MappingProxyType({"family": "anthropic"}),
+        dialect=family_dialect,
     ),
-    Speech(protocol="cohere-chat", path=re.compile(r"/v2/chat$"), encoder=CohereEncoder, error=encode_cohere_error),
+    Speech(protocol="cohere-chat", path=re.compile(r"/v2/chat$"), encoder=CohereEncoder, error=encode_cohere_error, whole=encode_cohere),
     Speech(
         protocol="ollama-chat",
         path=re.compile(r"/api/chat$"),
@@ -176,13 +200,16 @@ _STREAMS = frozenset({"streamGenerateContent", "converse-stream", "invoke-with-r
 
 
 class Asked(Struct):
-    """A request as the simulator understands it."""
+    """A request as the simulator understands it. `settings` are for the encoder; `run` is the run that goes on with tool outputs."""
 
     speech: Speech
     model: str
     stream: bool
     body: Json
     form: Form
+    settings: Mapping[str, object] = MappingProxyType({})
+    thread: str | None = None
+    run: str | None = None
 
 
 def understand(path: str, query: str, body: Json) -> Asked | None:
@@ -195,16 +222,25 @@ def understand(path: str, query: str, body: Json) -> Asked | None:
         if "model" in groups:
             model, stream = unquote(groups["model"]), groups["verb"] in _STREAMS
         else:
-            named = body.get("model") or body.get("assistant_id")
+            named = body.get("model") or body.get("assistant_id") or body.get("agent")
             model = named if isinstance(named, str) else ""
             stream = body.get("stream", speech.always_streams) is True
-        array = speech.protocol == "gemini" and stream and "alt=sse" not in query
-        return Asked(speech, model.removeprefix(speech.prefix), stream, body, ARRAY if array else speech.form)
+        asked = Asked(speech, model.removeprefix(speech.prefix), stream, body, speech.form, {}, groups.get("thread"), groups.get("run"))
+        if speech.protocol == "gemini" and stream and "alt=sse" not in query:
+            asked.form, asked.settings = ARRAY, {"array": True}
+        elif speech.protocol == "bedrock-invoke":
+            asked.settings = {"family": told_family(model, body)}
+        return asked
     return None
 
 
-def whole_answer(asked: Asked, response: Response, id: str, created: int) -> bytes | None:
-    """The body of an answer that is not streamed; None where the simulator has none for this protocol."""
-    if asked.speech.whole is None:
-        return None
-    return asked.speech.whole(response, model=asked.model, id=id, created=created)
+def place_run(asked: Asked, threads: Threads) -> None:
+    """Where the run of an assistant stands: it gets a thread if it has none, and if it goes on, its model."""
+    if asked.speech.protocol == "openai-assistants":
+        model, asked.settings = threads.place(asked.thread, asked.run, asked.body)
+        asked.model = asked.model or model
+
+
+def whole_answer(asked: Asked, response: Response, id: str, created: int) -> bytes:
+    """The body of an answer that is not streamed."""
+    return asked.speech.whole(response, model=asked.model, id=id, created=created, **asked.settings)

@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from headwater_codecs.cohere_chat.wire import decode_text
 from headwater_codecs.framing import snippet
-from headwater_codecs.neutral import Citation, ErrorInfo, FinishReason, Usage, error_info
+from headwater_codecs.neutral import Citation, ErrorInfo, FinishReason, TextDelta, Usage, error_info
 from headwater_codecs.sse import Frame
 from headwater_codecs.tolerant_json import clean, encode_json
 from headwater_providers.bare_error import is_bare_error
@@ -38,21 +38,30 @@ class CohereTranslator(EventTranslator):
         super().__init__(dialect or CohereDialect(), provider=provider, choices=choices, raw=raw)
         self._finish_reason: str | None = None
         self._tool_plan: list[str] = []
+        self._plain_at = 0  # the number on the wire of the text that was written last
+        self._plain_index: int | None = None  # of its block, None where a plain piece of text would not just go on with it
         # The newest block of each kind, which sources are for.
         self._text: int | None = None
         self._thinking: int | None = None
         self._planned: int | None = None
 
     def _plain(self, frame: Frame) -> bool:
-        if self._text is None:
+        if (index := self._plain_index) is None:
             return False
         try:
             event = decode_text(frame.data)
         except (ValueError, RecursionError):  # also msgspec's own errors
             return False
-        index = self._blocks.more(("content", event.index), event.delta.message.content.text)
-        self._text = self._text if index is None else index
-        return index is not None
+        if event.index != self._plain_at:
+            return False
+        if text := event.delta.message.content.text:
+            self._writer.out.append(TextDelta(index, text))
+        return True
+
+    def _frame(self, frame: Frame) -> None:
+        super()._frame(frame)
+        block = self._blocks.get(("content", self._plain_at))
+        self._plain_index = block.index if block is not None and block.kind == "text" and not block.held else None
 
     def _event(self, value: Json, frame: Frame) -> None:
         kind = value.get("type") or frame.event
@@ -84,6 +93,7 @@ class CohereTranslator(EventTranslator):
         if text := text_of(content.get("text")):
             self._blocks.write(key, "text", text)
             self._text = self._index_of(key, self._text)
+            self._plain_at = key[1]
 
     def _index_of(self, key: Hashable, before: int | None) -> int | None:
         block = self._blocks.get(key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from urllib.parse import quote
 
 from headwater_codecs.framing import Format
 from headwater_codecs.neutral import Request, Secret
@@ -15,7 +16,7 @@ from headwater_providers.gemini.support import SUPPORTS
 from headwater_providers.gemini.translate import GeminiTranslator
 from headwater_providers.json_adapter import JsonAdapter
 
-_PREFIXES = ("models/", "tunedModels/", "endpoints/")
+_PREFIXES = ("models/", "tunedModels/", "endpoints/", "publishers/", "projects/")
 
 
 class GeminiAdapter(JsonAdapter):
@@ -31,8 +32,8 @@ class GeminiAdapter(JsonAdapter):
         return build_fields(request, target, dialect)
 
     def path(self, request: Request, target: Target, dialect: Dialect, body: Json) -> str:
-        """The path behind the base URL; a model's name may bring its own `models/`."""
-        return dialect.path.replace("models/{model}", target.model.replace("{", "")) if target.model.startswith(_PREFIXES) else dialect.path
+        """The path behind the base URL; a model's name may bring its own `models/`, or be a whole path."""
+        return dialect.path.replace("models/{model}", quote(target.model, safe="/:@")) if target.model.startswith(_PREFIXES) else dialect.path
 
     def envelope(self, target: Target, api_key: Secret | None) -> tuple[dict[str, str], Mapping[str, str]]:
         """What every adapter's has; `alt=sse` asks for a stream, so a plain call goes without it."""

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from msgspec import Raw
-
 from headwater_codecs.gemini.wire import part_kind
-from headwater_codecs.neutral import ChoiceEnd, Citation
+from headwater_codecs.neutral import ChoiceEnd
 from headwater_codecs.tolerant_json import clean, encode_json
-from headwater_providers.blocks import Blocks, Prose
+from headwater_providers.blocks import Blocks, OpenBlock, Prose
 from headwater_providers.event_translator import Json, list_of, object_of, text_of, word_of
 from headwater_providers.gemini.finish_reasons import FINISH
 from headwater_providers.gemini.json_paths import joined, put
+from headwater_providers.gemini.sources import Sources
 from headwater_providers.writer import EventWriter
 
 _VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
@@ -38,13 +37,12 @@ class Candidate:
         self.detail: str | None = None
         self._number = number
         self._blocks = blocks
-        self._writer = writer
         self._notes = notes
         self._prose = (number, "prose")
         self._call = (number, "call")
         self._args: Json | None = None  # of the progressive call that is open
         self._text_index: int | None = None  # the newest block of text: what sources are for
-        self._cited: set[bytes] = set()
+        self._sources = Sources(number, writer)
 
     @property
     def open_text(self) -> int | None:
@@ -82,9 +80,7 @@ class Candidate:
         if block is not None and not text:
             pass  # a signature alone is the open block's (B199)
         elif block is None or block.kind != kind or (block.signature is not None and text):
-            block = self._blocks.open(self._prose, kind, self._number)
-            if kind == "text":
-                self._text_index = block.index
+            block = self._open_text() if kind == "text" else self._blocks.open(self._prose, kind, self._number)
         self._blocks.write(self._prose, block.kind, text, self._number)  # type: ignore[arg-type]  # a block of prose
         if signature is not None:
             self._notes.progress += 1
@@ -154,25 +150,32 @@ class Candidate:
 
     def sources(self, candidate: Json) -> None:
         """Where the text comes from: grounding and citations, each once."""
-        grounding = object_of(candidate.get("groundingMetadata"))
-        for chunk in list_of(grounding.get("groundingChunks")):
-            for kind, source in object_of(chunk).items():
-                if isinstance(source, dict):
-                    self._cite(kind, source, chunk)
-        cited = object_of(candidate.get("citationMetadata"))
-        for source in [*list_of(cited.get("citationSources")), *list_of(cited.get("citations"))]:
-            if isinstance(source, dict):
-                self._cite("citation", source, source)
+        self._sources.read(candidate, self._cited_index)
+        block = self._blocks.get(self._prose)
+        if block is not None and block.kind == "text":
+            self._lay_beside(block)
+        elif self.raw_finish is not None:
+            self._keep_beside()
 
-    def _cite(self, kind: str, source: Json, whole: object) -> None:
-        raw, kind = encode_json(clean(whole)), str(clean(kind))
-        if raw in self._cited:
-            return
-        self._cited.add(raw)
-        if self._text_index is None:
-            self._text_index = self._blocks.open(self._prose, "text", self._number).index
-        url, title, text = (word_of(source.get(name)) for name in ("uri", "title", "text"))
-        self._writer.content(Citation(self._text_index, self._number, kind, url, title, text, Raw(raw)))
+    def _cited_index(self) -> int:
+        """The newest block of text, open or not: what sources are for."""
+        return self._open_text().index if self._text_index is None else self._text_index
+
+    def _open_text(self) -> OpenBlock:
+        block = self._blocks.open(self._prose, "text", self._number)
+        self._text_index = block.index
+        self._lay_beside(block)
+        return block
+
+    def _lay_beside(self, block: OpenBlock) -> None:
+        """What is known beside the text goes into its block, until that ends."""
+        block.meta, self._sources.meta = self._sources.meta or block.meta, None
+
+    def _keep_beside(self) -> None:
+        """What came when no text was open, and none follows: a block without text has it."""
+        if self._sources.meta is not None:
+            self._open_text()
+            self._close_prose()
 
     def finish(self, raw: str, detail: str | None) -> None:
         """The finish reason came: everything is closed. A progressive call that never ended is cut."""
@@ -180,6 +183,7 @@ class Candidate:
         self.detail = detail or self.detail
         self._close_call(complete=self._args is None)
         self._close_prose()
+        self._keep_beside()
 
     def cut(self) -> None:
         """The stream failed: a progressive call has what was received, and is incomplete."""

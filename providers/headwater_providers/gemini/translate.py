@@ -19,6 +19,7 @@ from headwater_providers.gemini.finish_reasons import UNSPECIFIED
 from headwater_providers.gemini.usage import read_usage
 
 MAX_CANDIDATES = 128  # a number beyond is nonsense, and would make a list as long
+FLAT = 64  # brackets: with fewer of them nothing is nested deeply
 _CHUNK = frozenset({"candidates", "usageMetadata", "promptFeedback", "modelVersion", "responseId", "createTime", "modelStatus"})
 
 
@@ -46,7 +47,8 @@ class GeminiTranslator(EventTranslator):
             self._writer.out.append(TextDelta(index, text))
         if isinstance(chunk.usage_metadata, msgspec.Raw) and (counts := bytes(chunk.usage_metadata)) != self._usage_bytes:
             self._usage_bytes = counts
-            self._count(msgspec.json.decode(counts))
+            flat = counts.count(b"{") + counts.count(b"[") < FLAT
+            self._count(msgspec.json.decode(counts), is_clean=flat)  # what the strict decoder has read has no half characters
         return True
 
     def _frame(self, frame: Frame) -> None:
@@ -113,9 +115,9 @@ class GeminiTranslator(EventTranslator):
             self._blocked, self._blocked_detail = reason, word_of(feedback.get("blockReasonMessage"))
             self.settled = True
 
-    def _count(self, usage: object) -> None:
+    def _count(self, usage: object, *, is_clean: bool = False) -> None:
         if isinstance(usage, dict) and usage:
-            self._writer.count(read_usage(usage))
+            self._writer.count(read_usage(usage, is_clean=is_clean))
 
     def _ended_well(self) -> bool:
         first = self._candidates.get(0)

@@ -30,6 +30,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
         env_keys=("VERTEX_ACCESS_TOKEN", "GOOGLE_ACCESS_TOKEN"),
         env_base_url=("VERTEX_BASE_URL",),
         hosts=("aiplatform.googleapis.com",),
+        models=(r"^projects/[^/]+/locations/[^/]+/(?:endpoints|publishers)/",),
         dialect={"auth": "bearer", "call_ids": False},
         model_dialect=_LEVELS,
         aliases=("google-vertex", "vertexai"),

@@ -13,8 +13,16 @@ from headwater_providers.counts import read_count
 from headwater_providers.event_translator import EventTranslator, Json, list_of, object_of, text_of, word_of
 from headwater_providers.gemini_interactions.dialect import InteractionsDialect
 
-FINISH: dict[str, FinishReason] = {"completed": "stop", "incomplete": "length", "requires_action": "tool_calls"}
+FINISH: dict[str, FinishReason] = {
+    "completed": "stop",
+    "incomplete": "length",
+    "budget_exceeded": "length",
+    "requires_action": "tool_calls",
+    "requires_continuation": "pause",
+}
 _PROSE = frozenset({"model_output", "thought", "text"})
+_ADDRESSES = ("url", "document_uri", "source")  # of a source: a page or a place, a file
+_TITLES = ("title", "file_name", "name")
 _WORDS = frozenset({"thought_summary", "thought", "text", "model_output", ""})  # deltas and parts of prose
 
 
@@ -37,18 +45,22 @@ class InteractionsTranslator(EventTranslator):
             piece = decode_plain(frame.data)
         except (ValueError, RecursionError):  # also msgspec's own errors
             return False
-        return self._blocks.more(piece.index, piece.delta.text) is not None
+        return self._kinds.get(piece.index) != "thought" and self._blocks.more(piece.index, piece.delta.text) is not None
 
     def _event(self, value: Json, frame: Frame) -> None:
         kind = text_of(value.get("event_type")) or text_of(value.get("type")) or frame.event
-        if isinstance(usage := object_of(value.get("metadata")).get("usage"), dict):
-            self._count(usage)
+        metadata = object_of(value.get("metadata"))
+        for usage in (metadata.get("usage"), metadata.get("total_usage")):
+            if isinstance(usage, dict):
+                self._count(usage)
         index = _index(value)
         if kind in ("step.start", "content.start"):
             self._start(index, object_of(value.get("step") or value.get("content")))
         elif kind in ("step.delta", "content.delta"):
             self._delta(index, object_of(value.get("delta")))
         elif kind in ("step.stop", "content.stop"):
+            if usage := object_of(value.get("usage")):
+                self._count(usage)
             self._stop(index)
         elif kind.startswith("interaction."):
             self._life(kind, value)
@@ -61,8 +73,7 @@ class InteractionsTranslator(EventTranslator):
 
     def _life(self, kind: str, value: Json) -> None:
         interaction = object_of(value.get("interaction")) or value
-        self._writer.response_id = self._writer.response_id or word_of(interaction.get("id")) or word_of(value.get("interaction_id"))
-        self._writer.model = self._writer.model or word_of(interaction.get("model"))
+        self._name(interaction, value)
         if usage := object_of(interaction.get("usage")):
             self._count(usage)
         status = word_of(interaction.get("status")) or kind.removeprefix("interaction.")
@@ -74,6 +85,13 @@ class InteractionsTranslator(EventTranslator):
         elif kind in ("interaction.completed", "interaction.complete", "interaction.incomplete", "interaction.requires_action"):
             self._status = status
             self._end()
+        elif kind == "interaction.status_update":
+            self._status = status if status in FINISH else None
+
+    def _name(self, interaction: Json, value: Json) -> None:
+        writer = self._writer
+        writer.response_id = writer.response_id or word_of(interaction.get("id")) or word_of(value.get("interaction_id"))
+        writer.model = writer.model or word_of(interaction.get("model")) or word_of(interaction.get("agent"))
 
     def _start(self, index: int, step: Json) -> None:
         kind = word_of(step.get("type")) or ""
@@ -136,9 +154,10 @@ class InteractionsTranslator(EventTranslator):
         for note in list_of(delta.get("annotations")):
             cited = object_of(clean(note))
             block = self._blocks.get(index) or self._blocks.open(index, "text")
-            url = word_of(cited.get("url")) or word_of(cited.get("source"))
+            url = next((word for name in _ADDRESSES if (word := word_of(cited.get(name)))), None)
+            title = next((word for name in _TITLES if (word := word_of(cited.get(name)))), None)
             kind = word_of(cited.get("type")) or "annotation"
-            self._writer.content(Citation(block.index, 0, kind, url, word_of(cited.get("title")), None, Raw(encode_json(cited))))
+            self._writer.content(Citation(block.index, 0, kind, url, title, None, Raw(encode_json(cited))))
 
     def _stop(self, index: int, complete: bool = True) -> None:
         block = self._blocks.get(index)
@@ -152,6 +171,7 @@ class InteractionsTranslator(EventTranslator):
 
     def _whole(self, value: Json) -> None:
         """An interaction that was not streamed."""
+        self._name(value, value)
         for index, step in enumerate(list_of(value.get("steps") or value.get("outputs"))):
             self._start(index, object_of(step))
             self._stop(index)
@@ -168,7 +188,7 @@ class InteractionsTranslator(EventTranslator):
         self._writer.count(Usage(read, total, cached, None, thoughts, kept))
 
     def _ended_well(self) -> bool:
-        return False
+        return self._status is not None
 
     def _missing(self) -> str:
         return "the end of the interaction"
@@ -177,7 +197,7 @@ class InteractionsTranslator(EventTranslator):
         for index in [*self._opaque, *self._given]:
             self._stop(index)
         raw = self._status
-        self._finish_with("unknown" if raw is None else FINISH.get(raw, "unknown"), raw, cut=raw == "incomplete")
+        self._finish_with("unknown" if raw is None else FINISH.get(raw, "unknown"), raw, cut=FINISH.get(raw or "") == "length")
 
 
 def _index(value: Json) -> int:
