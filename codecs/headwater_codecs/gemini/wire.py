@@ -9,7 +9,22 @@ import msgspec
 from msgspec import Raw, Struct
 
 # Fields of a part that stand beside its content.
-BESIDE = frozenset({"thought", "thoughtSignature", "thought_signature", "partMetadata", "videoMetadata", "mediaResolution"})
+BESIDE = frozenset(
+    {
+        "thought",
+        "thoughtSignature",
+        "thought_signature",
+        "partMetadata",
+        "videoMetadata",
+        "mediaResolution",
+        "mediaProcessing",
+        "speechMetadata",
+        "documentMetadata",
+        "spreadsheetMetadata",
+        "audioMetadata",
+        "audioTranscription",
+    }
+)
 
 
 def part_kind(part: Mapping[str, object]) -> str | None:
