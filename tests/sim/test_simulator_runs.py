@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import httpx
-import openai
 import pytest
 
 import headwater as hw
@@ -71,27 +70,6 @@ async def _thread(sim: Simulator) -> str:
     async with plain_client(sim) as client:
         id: str = (await client.post("/threads", json={})).json()["id"]
         return id
-
-
-@pytest.mark.filterwarnings("ignore:The Assistants API is deprecated:DeprecationWarning")
-def test_the_vendors_own_client() -> None:
-    """It polls, submits, streams and lists without a complaint."""
-    with Simulator(scripts=SCRIPTS, strict=True) as sim, httpx.Client(trust_env=False) as http:
-        threads = openai.OpenAI(base_url=sim.base_url("openai-assistants"), api_key="k", http_client=http, max_retries=0).beta.threads
-        thread = threads.create(messages=[{"role": "user", "content": "Oslo?"}])
-        run = threads.runs.create_and_poll(thread_id=thread.id, assistant_id="asst_weather", poll_interval_ms=1)
-        assert run.status == "requires_action"
-        assert run.required_action is not None
-        calls = run.required_action.submit_tool_outputs.tool_calls
-        run = threads.runs.submit_tool_outputs_and_poll(
-            run_id=run.id, thread_id=thread.id, tool_outputs=[{"tool_call_id": call.id, "output": "Rain."} for call in calls], poll_interval_ms=1
-        )
-        assert (run.status, run.usage and run.usage.completion_tokens) == ("completed", 2)
-        newest = threads.messages.list(thread.id).data[0].content[0]
-        assert newest.type == "text"
-        assert newest.text.value == "token0 token1 "
-        with threads.runs.stream(thread_id=thread.id, assistant_id="asst_sim/tokens?n=2") as stream:
-            assert "".join(stream.text_deltas) == "token0 token1 "
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,8 @@ class InteractionsTranslator(EventTranslator):
             if arguments := step.get("arguments"):
                 self._given[index] = arguments if isinstance(arguments, str) else encode_json(clean(arguments)).decode()
         elif kind in _PROSE:
+            if error := object_of(step.get("error")):  # the interaction goes on, and says itself what it comes to
+                self.note("step_failed", "a step of the interaction failed", word_of(error.get("message")))
             for part in (step, *list_of(step.get("content")), *list_of(step.get("summary"))):
                 self._content(index, object_of(part), whole=part is step)
             self._sign(index, step)
