@@ -12,12 +12,14 @@ import os
 import socket
 import ssl
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
 
 from headwater.transport.connection import Connection
+from headwater.transport.errors import malformed
 from headwater.transport.tls import default_context, start_tls
 
 if TYPE_CHECKING:
@@ -104,7 +106,23 @@ async def _connect_to(family: int, address: tuple[object, ...]) -> SocketStream:
             result = raw.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if result:
             raise OSError(result, os.strerror(result))
-        return await SocketStream.from_socket(raw)
+        stream = await SocketStream.from_socket(raw)
     except BaseException:
         raw.close()
         raise
+    try:
+        await _stop_reading(stream)
+    except BaseException:
+        await anyio.aclose_forcefully(stream)
+        raise
+    return stream
+
+
+async def _stop_reading(stream: SocketStream) -> None:
+    """Nothing reads a connection but who waits for its bytes: they stay in the socket, where the pool and the next exchange look for them.
+
+    A stream that anyio made of a socket reads by itself on asyncio, until somebody has waited for it. An end that came already is told again.
+    """
+    with anyio.move_on_after(0), suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+        await stream.receive(1)
+        raise malformed("the server speaks before it is asked", "connect")

@@ -10,11 +10,24 @@ from typing import Any, cast
 import anyio
 import pytest
 
-from engine.transport.scripted_server import always, client_context, no_leak, once, post, read_all, running, serve, trace
+from engine.transport.scripted_server import (
+    Peer,
+    always,
+    client_context,
+    no_leak,
+    once,
+    post,
+    read_all,
+    running,
+    serve,
+    settle,
+    trace,
+)
 from headwater.transport import SocketTransport
 from headwater.transport.connection import Connection
 from headwater.transport.dial import NAME_TIME, Dialer
 from headwater.transport.wire import split_url
+from headwater_codecs.neutral import MalformedError
 
 pytestmark = pytest.mark.anyio
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"
@@ -127,3 +140,36 @@ async def test_cancelled_while_connecting() -> None:
                 with anyio.move_on_after(0.05) as scope:
                     await transport.open(post(f"http://127.0.0.1:{address[1]}/"), trace())
                 assert scope.cancelled_caught
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_nobody_reads_a_new_connection(host: str) -> None:
+    """Bytes that come unasked stay in the socket, where the pool sees them: nothing takes them out of it until an exchange reads."""
+    sent = anyio.Event()
+
+    async def script(peer: Peer) -> None:
+        await asked.wait()
+        await peer.stream.send(b"HTTP/1.1 408 Request Timeout\r\n\r\n")
+        sent.set()
+        await peer.stream.receive()
+
+    asked = anyio.Event()
+    async with serve(script) as server:
+        connection = await Dialer(None, Clock()).connect(split_url(f"http://{host}:{server.port}/v1"))
+        asked.set()
+        await sent.wait()
+        await settle()
+        assert connection.readable()
+        await connection.abort()
+
+
+async def test_bytes_before_the_request() -> None:
+    """A server that speaks first is no HTTP server; nothing is left open."""
+
+    async def script(peer: Peer) -> None:
+        await peer.stream.send(b"220 mail.example ready\r\n")
+        await peer.stream.receive()
+
+    async with no_leak(), running(script, "socket") as (server, transport):
+        with pytest.raises(MalformedError):
+            await transport.open(post(server.url), trace())
