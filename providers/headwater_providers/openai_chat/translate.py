@@ -122,16 +122,9 @@ class ChatTranslator:
         self._inside(frame)
 
     def _inside(self, frame: Frame) -> None:
-        if frame.event:
-            event = frame.event.strip().lower()
-            if event == "error":
-                self._in_band(self._error_value(frame.data))
-                return
-            if _is_keep_alive(event):
-                return
-        self._read(frame, frame.data)
-
-    def _read(self, frame: Frame, data: bytes) -> None:
+        if frame.event and self._is_named(frame):
+            return
+        data = frame.data
         if data.startswith(b"[DONE]"):
             self._done()
             return
@@ -141,6 +134,14 @@ class ChatTranslator:
             self._odd(frame, data)
             return
         self._chunk(chunk, frame, data)
+
+    def _is_named(self, frame: Frame) -> bool:
+        """Whether the frame's name says what it is, whatever it holds: an error, a keep-alive."""
+        event = frame.event.strip().lower()
+        if event == "error":
+            self._in_band(self._error_value(frame.data))
+            return True
+        return _is_keep_alive(event)
 
     def _chunk(self, chunk: Chunk, frame: Frame, data: bytes) -> None:
         writer = self._writer
