@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-_MOST = 1 << 53  # a count beyond is nonsense
+MOST = 1 << 53  # a count beyond is nonsense
 
 
 def read_count(value: object) -> int | None:
     """The count that this value is, None where it is none: integral floats and digits are taken, negative and endless numbers are not."""
     number = value if type(value) is int else _number(value)
-    return number if number is not None and 0 <= number <= _MOST else None
+    return number if number is not None and 0 <= number <= MOST else None
 
 
 def _number(value: object) -> int | None:

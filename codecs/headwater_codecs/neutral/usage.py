@@ -21,15 +21,13 @@ class Usage(Struct, frozen=True, omit_defaults=True):
 
     def merged(self, later: Usage) -> Usage:
         """The two as one: per field the last value that is not None; a zero never overwrites a positive count; nothing is added up."""
+        read, written, thought = later.input_tokens, later.output_tokens, later.reasoning_tokens
+        cached, cache_write = later.cached_input_tokens, later.cache_write_tokens
         return Usage(
-            _later(self.input_tokens, later.input_tokens),
-            _later(self.output_tokens, later.output_tokens),
-            _later(self.cached_input_tokens, later.cached_input_tokens),
-            _later(self.cache_write_tokens, later.cache_write_tokens),
-            _later(self.reasoning_tokens, later.reasoning_tokens),
+            read or (read if self.input_tokens is None else self.input_tokens),
+            written or (written if self.output_tokens is None else self.output_tokens),
+            cached or (cached if self.cached_input_tokens is None else self.cached_input_tokens),
+            cache_write or (cache_write if self.cache_write_tokens is None else self.cache_write_tokens),
+            thought or (thought if self.reasoning_tokens is None else self.reasoning_tokens),
             {**(self.raw or {}), **(later.raw or {})} or None,
         )
-
-
-def _later(old: int | None, new: int | None) -> int | None:
-    return old if new is None or (new == 0 and old) else new

@@ -16,10 +16,9 @@ from headwater_providers.event_translator import EventTranslator, Json, list_of,
 from headwater_providers.gemini.candidate import Candidate
 from headwater_providers.gemini.dialect import GeminiDialect
 from headwater_providers.gemini.finish_reasons import UNSPECIFIED
-from headwater_providers.gemini.usage import read_usage
+from headwater_providers.gemini.usage import read_plain_usage, read_usage
 
 MAX_CANDIDATES = 128  # a number beyond is nonsense, and would make a list as long
-FLAT = 64  # brackets: with fewer of them nothing is nested deeply
 _CHUNK = frozenset({"candidates", "usageMetadata", "promptFeedback", "modelVersion", "responseId", "createTime", "modelStatus"})
 
 
@@ -47,8 +46,7 @@ class GeminiTranslator(EventTranslator):
             self._writer.out.append(TextDelta(index, text))
         if isinstance(chunk.usage_metadata, msgspec.Raw) and (counts := bytes(chunk.usage_metadata)) != self._usage_bytes:
             self._usage_bytes = counts
-            flat = counts.count(b"{") + counts.count(b"[") < FLAT
-            self._count(msgspec.json.decode(counts), is_clean=flat)  # what the strict decoder has read has no half characters
+            self._writer.count(read_plain_usage(counts))
         return True
 
     def _frame(self, frame: Frame) -> None:
@@ -76,7 +74,8 @@ class GeminiTranslator(EventTranslator):
             if isinstance(candidate, dict):
                 self._candidate(candidate, position, frame)
         self._feedback(object_of(value.get("promptFeedback")))
-        self._count(value.get("usageMetadata"))
+        if usage := object_of(value.get("usageMetadata")):
+            self._writer.count(read_usage(usage))
 
     def _candidate(self, value: Json, position: int, frame: Frame) -> None:
         number = 0 if (given := value.get("index")) is None else given
@@ -114,10 +113,6 @@ class GeminiTranslator(EventTranslator):
         if reason is not None and reason not in UNSPECIFIED:
             self._blocked, self._blocked_detail = reason, word_of(feedback.get("blockReasonMessage"))
             self.settled = True
-
-    def _count(self, usage: object, *, is_clean: bool = False) -> None:
-        if isinstance(usage, dict) and usage:
-            self._writer.count(read_usage(usage, is_clean=is_clean))
 
     def _ended_well(self) -> bool:
         first = self._candidates.get(0)
