@@ -23,10 +23,13 @@ def test_after_the_end_of_the_call() -> None:
     """The call stands as it ended."""
     done = '{"type":"response.output_item.done","output_index":0,' + CALL
     events, notes = read("openai-responses", CREATED, done, STRAY, COMPLETED)
+    end = events[2]
+    assert isinstance(end, hw.ToolCallEnd)
+    assert end.complete
     assert events == [
         hw.ToolCallStart(0, "c", "f", item_id="i"),
         hw.ToolCallDelta(0, "{}"),
-        hw.ToolCallEnd(0),
+        end,  # its `meta` is compared by identity
         hw.ChoiceEnd(0, "tool_calls", "completed"),
         hw.Finish("tool_calls", "completed"),
     ]
