@@ -6,7 +6,6 @@ nobody expects there. Everything that hypothesis and the long job (`make fuzz`) 
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Callable
@@ -153,12 +152,3 @@ def cut(data: bytes, random_: random.Random) -> list[bytes]:
         return [data[at : at + size] for at in range(0, len(data), size)]
     places = sorted(random_.randrange(len(data) + 1) for _ in range(random_.randint(1, 6)))
     return [data[start:end] for start, end in zip([0, *places], [*places, len(data)], strict=True)]
-
-
-def is_json(line: bytes) -> bool:
-    """Whether the standard library reads it."""
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True
