@@ -3,10 +3,11 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test bench lint types tests wheel constraints clean distclean setup-demo setup-test
+.PHONY: help demo test bench fuzz lint types tests wheel constraints clean distclean setup-demo setup-test
 
 VENV ?= .venv
 BIN := $(VENV)/bin
+FUZZ ?= 300
 ANSWERS := build/demo-answers.jsonl
 export VENV PYTHON
 
@@ -14,6 +15,7 @@ help:
 	@echo "make demo         install, and answer examples/prompts.jsonl with the embedded local model"
 	@echo "make test         install, and pass the whole gate: lint, types, tests, wheel"
 	@echo "make bench        run the benchmarks (benchmarks/)"
+	@echo "make fuzz         look for bodies that break a law, guided by coverage, for FUZZ seconds (300)"
 	@echo "make lint         only ruff and the import rules;  make types, make tests, make wheel: the gate's other steps"
 	@echo "make constraints  renew the pinned versions in constraints.txt"
 	@echo "make clean        remove build outputs and caches;  make distclean: the environment too"
@@ -52,6 +54,12 @@ wheel: setup-test
 bench: setup-test
 	@if [ -f benchmarks/requirements.txt ]; then $(BIN)/python -m pip install -qq -c constraints.txt -r benchmarks/requirements.txt; fi
 	@for file in benchmarks/bench_*.py; do echo "==> $$file"; $(BIN)/python "$$file" || exit 1; done
+
+# Not in the gate. What it finds is written to build/fuzz; run tests/fuzz/job.py with that file to see it again.
+fuzz: setup-test
+	@$(BIN)/python -m pip install -qq -r tests/fuzz/requirements.txt
+	@mkdir -p build/fuzz/found
+	@$(BIN)/python tests/fuzz/job.py -max_total_time=$(FUZZ) -artifact_prefix=build/fuzz/found/ build/fuzz
 
 setup-demo:
 	@sh scripts/setup.sh demo

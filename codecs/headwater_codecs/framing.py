@@ -98,6 +98,8 @@ class PageParser:
 
     def feed(self, data: bytes, /) -> list[Frame]:
         """Nothing; the fault stands once enough has come to quote."""
+        if not self._start:
+            data = data.lstrip(_SPACE)  # says nothing, and how much of it is left depends on how the bytes were cut
         self._start += data[: _DECIDE - len(self._start)]
         if len(self._start) >= _DECIDE:
             self._give_up()
@@ -206,10 +208,10 @@ class Framing:
             self._parser = SSEParser(self._max)
             return data
         data = self._start + data
-        if self.format == "aws-event-stream" and data.startswith(b"\0"):  # the length of a message, always below 16 MiB
-            self._parser = _message_parser(self._max)
-            return data
         seen = data.lstrip(_SPACE)
+        if self.format == "aws-event-stream" and seen.startswith(b"\0"):  # the length of a message, always below 16 MiB
+            self._parser = _message_parser(self._max)
+            return seen
         if seen.startswith(_DOCUMENT_STARTS):
             self._parser = _DOCUMENTS[self.format](self._max)
         elif seen.startswith(_SSE_STARTS) or (self._content_type == "text/event-stream" and seen and not seen.startswith(b"<")):

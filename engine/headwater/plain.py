@@ -131,7 +131,7 @@ def _plain(value: object) -> object:
         value = bytes(value)
         try:
             return msgspec.json.decode(value)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return value.decode("utf-8", "replace")
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")

@@ -29,7 +29,7 @@ from headwater_codecs.neutral import (
     ToolCallStart,
 )
 from headwater_codecs.neutral.events import CallKind
-from headwater_codecs.tolerant_json import has_surrogates, is_json, join_surrogates
+from headwater_codecs.tolerant_json import clean, has_surrogates, is_json, join_surrogates
 from headwater_providers.writer import BlockEnd, EventWriter
 
 Prose = Literal["text", "reasoning", "refusal"]
@@ -131,23 +131,26 @@ class Blocks:
         block.call_kind, block.id, block.name = kind, id, name
         return block
 
-    def add_arguments(self, key: Hashable, fragment: str) -> None:
-        """One more fragment of a call's arguments."""
+    def add_arguments(self, key: Hashable, fragment: str) -> bool:
+        """One more fragment of a call's arguments. False where no call is open under this key: nothing was written."""
+        block = self._open.get(key)
+        if block is None or block.kind != "tool_call":
+            return False
         if not fragment:
-            return
-        block = self._open[key]
+            return True
         if block.held or has_surrogates(fragment):
             fragment, block.held = join_surrogates(block.held, fragment)
             if not fragment:
-                return
+                return True
         block.fragments.append(fragment)
         self._writer.out.append(ToolCallDelta(block.index, fragment))
+        return True
 
     def open_opaque(self, key: Hashable, kind: str, choice: int = 0, item_id: str | None = None) -> OpenBlock:
         """Open an item that is kept as it is."""
         if key in self._open:
             self.close(key)
-        index = self._writer.open(OpaqueStart(self._writer.next_index, kind, choice, item_id))
+        index = self._writer.open(OpaqueStart(self._writer.next_index, str(clean(kind)), choice, item_id))
         block = self._open[key] = OpenBlock("opaque", index, choice)
         return block
 

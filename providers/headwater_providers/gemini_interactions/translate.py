@@ -98,7 +98,11 @@ class InteractionsTranslator(EventTranslator):
         self._kinds[index] = kind
         self.progress += 1
         if kind == "function_call":
-            block = self._blocks.open_call(index, word_of(step.get("name")) or "", word_of(step.get("id")))
+            name = word_of(step.get("name"))
+            if name is None:
+                self.note("nameless_call", "a tool call has no name; it was left out")
+                return
+            block = self._blocks.open_call(index, name, word_of(step.get("id")))
             block.signature = word_of(step.get("signature"))
             if arguments := step.get("arguments"):
                 self._given[index] = arguments if isinstance(arguments, str) else encode_json(clean(arguments)).decode()
@@ -136,11 +140,15 @@ class InteractionsTranslator(EventTranslator):
 
     def _text(self, index: int, part: Json) -> None:
         if text := text_of(part.get("text")) or text_of(part.get("thought")):
+            if index in self._given:  # prose under the number of a call ends the call
+                self._stop(index)
             self._blocks.write(index, "reasoning" if self._kinds.get(index) == "thought" else "text", text)
 
     def _sign(self, index: int, part: Json) -> None:
         if signature := word_of(part.get("signature")):
             self.progress += 1
+            if index not in self._blocks and self._kinds.get(index) == "function_call":
+                return  # of a call that was left out
             block = self._blocks.get(index) or self._blocks.open(index, "reasoning" if self._kinds.get(index) == "thought" else "text")
             block.signature = signature
 

@@ -108,9 +108,10 @@ class Item:
         if not piece:
             return
         self._notes.progress += 1
-        self._arguments.append(piece)
-        if self._opened:
-            self._blocks.add_arguments(self.number, piece)
+        if self._opened and not self._blocks.add_arguments(self.number, piece):
+            self._notes.note("odd_delta", "arguments came for an item that is no call or has ended; they were left out")
+        else:
+            self._arguments.append(piece)
 
     def state_arguments(self, text: str) -> None:
         """A call's whole arguments."""
@@ -192,6 +193,9 @@ class Item:
 
     def _conclude_call(self, item: Json) -> None:
         if self.done:
+            return
+        if not self.name:
+            self._notes.note("nameless_call", "a tool call never got a name; it was left out")
             return
         self._open_call()
         if more := {name: clean(value) for name, value in item.items() if name not in _CALL_FIELDS and value is not None}:
