@@ -200,7 +200,7 @@ class Framing:
     def _fail(self, error: HeadwaterError, frames: list[Frame | Fault]) -> None:
         if not self._ended:
             self._ended = True
-            frames.append(Fault(error.info))
+            frames.append(Fault(error.info.with_(phase="stream")))  # where a body is read, whoever reads it
 
     def _choose(self, data: bytes, ended: bool = False) -> bytes:
         """Choose the parser by the first bytes that are not white space. What it is to be fed is given back, b"" while they do not tell."""

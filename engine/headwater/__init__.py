@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headwater.budget import RetryBudget
 from headwater.call import Reply
 from headwater.decode import decode, decode_events
+from headwater.drain import Drained
 from headwater.engine import Engine
 from headwater.fanout import Subscription
 from headwater.mailbox import SubscriberStats
@@ -32,6 +34,7 @@ from headwater_codecs.neutral import (
     Diagnostic,
     ErrorInfo,
     Event,
+    FailedAttempt,
     FilePart,
     Finish,
     FinishReason,
@@ -111,9 +114,11 @@ __all__ = [
     "ContextOverflowError",
     "DeadlineExceeded",
     "Diagnostic",
+    "Drained",
     "Engine",
     "ErrorInfo",
     "Event",
+    "FailedAttempt",
     "FilePart",
     "Finish",
     "FinishReason",
@@ -152,6 +157,7 @@ __all__ = [
     "Request",
     "Response",
     "Retry",
+    "RetryBudget",
     "Secret",
     "ServerError",
     "Stream",

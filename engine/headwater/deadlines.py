@@ -35,6 +35,12 @@ class Deadlines:
         self._budget = math.inf
         self._unjudged = 0  # batches of frames that the translator has not seen yet
 
+    def fresh(self) -> Deadlines:
+        """Those of a second request for the same stream: waits of its own, the same `total`."""
+        other = Deadlines(self._timeouts, 0.0)
+        other._total_at = self._total_at
+        return other
+
     def arm(self, name: Literal["connect", "first_content", "idle", "grace"], now: float) -> None:
         """Start the budget of a deadline; the wait goes on if we are in one."""
         seconds = GRACE if name == "grace" else getattr(self._timeouts, name)

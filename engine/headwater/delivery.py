@@ -1,4 +1,4 @@
-"""All attempts at one request as one source of event batches.
+"""All attempts at one request as one source of event batches: retries of a model, then the models to fall back to.
 
 Nothing of an attempt is handed out before its first content or its terminal, so an attempt that failed before can be dropped without a trace
 and made again. After the first content there is no second attempt.
@@ -15,6 +15,7 @@ from anyio.abc import TaskGroup
 
 from headwater.actors import Actor
 from headwater.attempt import Attempt
+from headwater.budget import RetryBudget
 from headwater.decode import measured
 from headwater.reading import Parsing, Reading, Translating
 from headwater.retry import Retry
@@ -26,6 +27,7 @@ from headwater_codecs.neutral import (
     ChoiceEnd,
     ErrorInfo,
     Event,
+    FailedAttempt,
     HeadwaterError,
     RefusalEnd,
     Response,
@@ -60,11 +62,13 @@ class Delivery:
         started: float,
         log: StreamLog,
         *,
+        budget: RetryBudget,
+        fallbacks: Sequence[Plan] = (),
         group: TaskGroup | None,
     ) -> None:
         self.over = False
-        self.sent = 0  # events
-        self.failed_attempts: list[ErrorInfo] = []
+        self.sent = 0  # events handed out
+        self.requests = 0  # made so far
         self._plan = plan
         self._response = response
         self._deadlines = deadlines
@@ -72,6 +76,9 @@ class Delivery:
         self._clock = clock
         self._started = started
         self._log = log
+        self._budget = budget
+        self._fallbacks = fallbacks  # those that were not asked yet
+        self._failed = 0  # attempts at the present plan
         self._group = group  # the stages run as actors of this group; None: inside the pull
         self._attempt: Attempt | None = None
         self._translator: Translator | None = None
@@ -81,7 +88,6 @@ class Delivery:
         self._committed = False
         self._settled = False
         self._progress = 0
-        self._requests = 0
         self._closed = False
         self._resume_at: float | None = None  # on the event loop's clock: when the back-off is over
         self._wake: anyio.Event | None = None  # ends the back-off early
@@ -108,9 +114,11 @@ class Delivery:
                 if isinstance(last, StreamFailed):
                     if self._attempt is not None and self._attempt.failure is not None:
                         self._log.cause(self._plan.shown_cause(self._attempt.failure))
-                    if not self._committed and self._nothing_came(batch) and await self._again(last.error):
+                    if not self._committed and nothing_came(batch) and await self._again(last):
                         continue
                     batch = [*batch[:-1], self._measured(last, self.sent + len(batch))]
+                elif self._budget.left < self._budget.retries:
+                    self._budget.give_back()
                 self.over = True
                 self._response.timing.end = self._clock() - self._started
             self.sent += len(batch)
@@ -188,8 +196,8 @@ class Delivery:
         self._progress = 0
         self._settled = False
         self._log.cause(None)
-        self._requests += 1
-        self._response.attempts = self._requests
+        self.requests += 1
+        self._response.attempts = self.requests
         self._response.headers, self._response.request_id = {}, None
 
     async def _back_off(self, until: float) -> None:
@@ -250,32 +258,76 @@ class Delivery:
 
     def how_far(self, error: ErrorInfo) -> ErrorInfo:
         """The error with how far the stream got written into it; whoever asks ends the stream with it."""
+        if self._response.timing.end is None:
+            self._response.timing.end = self._clock() - self._started
         return self._measured(StreamFailed(error), self.sent).error
+
+    def failed(self, last: StreamFailed) -> FailedAttempt:
+        """The present attempt as one that failed, for the record."""
+        told = self._measured(last, 0)
+        target = self._plan.target
+        return FailedAttempt(target.provider, target.model, told.error, told.usage)
+
+    def twin(self) -> tuple[Delivery, Deadlines]:
+        """The same request beside this one, with deadlines of its own; it is neither retried nor falls back."""
+        response, deadlines, log = Response(), self._deadlines.fresh(), self._log.twin()
+        once = Retry(attempts=0)
+        other = Delivery(self._plan.twin(), response, deadlines, once, self._clock, self._started, log, budget=self._budget, group=self._group)
+        return other, deadlines
+
+    def answer_for(self, response: Response, log: StreamLog) -> None:
+        """From here on this delivery is the one that tells: what it knows of its request is said of that response."""
+        own, self._response = self._response, response
+        response.timing, response.headers, response.request_id, response.diagnostics = own.timing, own.headers, own.request_id, own.diagnostics
+        log.cause(self._log.last_cause)
+        self._log = log
+
+    def let_go(self) -> None:
+        """Another delivery answers: nothing that still happens here is said of the response."""
+        self._response, self._log = Response(), self._log.twin()
 
     def _measured(self, failed: StreamFailed, events: int) -> StreamFailed:
         received = self._attempt.received if self._attempt is not None else 0
         failed = measured(failed, events, received, self._response.request_id)
-        if self._response.timing.end is None:
-            self._response.timing.end = self._clock() - self._started
         return StreamFailed(self._plan.without_secrets(failed.error), failed.raw_finish_reason, failed.usage)
 
-    def _nothing_came(self, batch: Sequence[Event]) -> bool:
-        return type(batch[-1]) is StreamFailed and all(type(event) in NO_PROGRESS for event in batch[:-1])
-
-    async def _again(self, error: ErrorInfo) -> bool:
-        """Whether the failed attempt is dropped for another one."""
-        failed = len(self.failed_attempts) + 1
-        wait = self._retry.delay(error, failed, self._deadlines.remaining_total(self._clock()), self._random)
-        if wait is None or self._closed or self._deadlines.fired == "total":
+    async def _again(self, last: StreamFailed) -> bool:
+        """Whether the failed attempt is dropped for another one, of this model or of the next."""
+        if self._closed or self._deadlines.fired == "total" or not self._next(last):
             return False
-        self.failed_attempts.append(error)
-        self._resume_at = anyio.current_time() + wait
-        self._log.retried(error, failed, wait)
         await self._drop()
         self._deadlines.restart()
         return True
+
+    def _next(self, last: StreamFailed) -> bool:
+        """Decide what comes after a failure, and note it; False where nothing does."""
+        error = last.error
+        self._failed += 1
+        wait = self._retry.delay(error, self._failed, self._deadlines.remaining_total(self._clock()), self._random)
+        if wait is not None and self._budget.take():
+            self._note(last)
+            self._resume_at = anyio.current_time() + wait
+            self._log.retried(error, self._failed, wait)
+            return True
+        if not self._fallbacks or not self._retry.falls_back(error):
+            return False
+        self._note(last)
+        self._plan, *self._fallbacks = self._fallbacks
+        self._failed = 0
+        target, response = self._plan.target, self._response
+        response.provider, response.protocol, response.requested_model = target.provider, target.protocol, target.model
+        self._log.fell_back(error, target.provider, target.model)
+        return True
+
+    def _note(self, last: StreamFailed) -> None:
+        self._response.failed_attempts = (*self._response.failed_attempts, self.failed(last))
 
     def _commit(self) -> None:
         self._committed = True
         assert self._translator is not None
         self._response.diagnostics = self._translator.diagnostics
+
+
+def nothing_came(batch: Sequence[Event]) -> bool:
+    """Whether these, the first events of a stream, say no more than that it failed."""
+    return type(batch[-1]) is StreamFailed and all(type(event) in NO_PROGRESS for event in batch[:-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -50,6 +51,12 @@ class Plan:
         built = adapter.build(request, target, None if callable(key) else key)
         if not callable(key) and target.launcher is None:  # else it was built for the check alone
             self._built = built
+
+    def twin(self) -> Plan:
+        """The same request, to be built and sent once more beside this one."""
+        other = copy.copy(self)
+        other._built, other._headers = None, ()
+        return other
 
     def translator(self) -> Translator:
         """A fresh translator for one attempt."""

@@ -12,6 +12,7 @@ from msgspec import Struct
 from headwater_codecs.neutral import ConfigurationError, ErrorInfo
 
 RETRIED = frozenset({"network", "overloaded", "server", "rate_limit", "truncated"})
+STAYS = frozenset({"configuration", "aborted", "internal"})  # our own side: another model would not mend it
 MAX_DOUBLINGS = 60  # of the back-off: more would leave the range of numbers, and the cap came long before
 HINT_SPREAD = 0.25  # a hint is waited for plus up to this part of it, so that not all clients come back at once
 
@@ -50,6 +51,13 @@ class Retry(Struct, frozen=True, omit_defaults=True):
         else:
             wait = min(self.cap, self.base * 2.0 ** min(failed - 1, MAX_DOUBLINGS)) * random()
         return wait if wait < remaining else None
+
+    def falls_back(self, error: ErrorInfo) -> bool:
+        """Whether the next model is asked after this failure, the last one of its model's attempts.
+
+        After nearly all: a context that is too long, a key without rights or an empty account at one are none at another. `total` is everybody's.
+        """
+        return error.kind not in STAYS and error.deadline != "total"
 
     def _may(self, error: ErrorInfo) -> bool:
         if error.kind == "timeout":

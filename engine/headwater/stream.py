@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 import anyio
 
 from headwater.actors import Actor, AsyncStage, Fused, Source, Stage, is_async
 from headwater.aggregate import Aggregator
-from headwater.deadlines import Deadlines
-from headwater.delivery import Delivery
+from headwater.deadlines import Fired
 from headwater.ending import Ending, Folding
 from headwater.fanout import BUFFER, PATIENCE, TWO_READERS, Hub, Subscription, pump
 from headwater.mailbox import POLICIES, Policy
@@ -33,6 +32,30 @@ CLOSE_TIME = 2.0  # seconds within which everything of a stream is closed
 OUTSIDE = "read a stream inside its block: async with engine.stream(...) as stream"
 
 
+class Watched(Protocol):
+    """What the watchdog asks at every look: the `Deadlines`, or a `Race` for those of two requests."""
+
+    @property
+    def fired(self) -> Fired | None: ...
+
+    def check(self, now: float) -> Fired | None: ...
+
+
+class Delivering(Source[Event], Protocol):
+    """Where a stream's events come from: a `Delivery`, or a `Race` of two."""
+
+    @property
+    def sent(self) -> int: ...
+
+    def expire(self) -> Callable[[], Coroutine[object, object, None]] | None: ...
+
+    def how_far(self, error: ErrorInfo) -> ErrorInfo: ...
+
+    def close_nowait(self) -> bool: ...
+
+    async def aclose(self) -> None: ...
+
+
 class Stream:
     """The events of one request; use it with `async with`.
 
@@ -46,9 +69,9 @@ class Stream:
     def __init__(
         self,
         engine: Engine,
-        delivery: Delivery,
+        delivery: Delivering,
         response: Response,
-        deadlines: Deadlines,
+        deadlines: Watched,
         log: StreamLog,
         *,
         topology: Topology,
@@ -119,6 +142,11 @@ class Stream:
     def text_deltas(self) -> TextDeltas:
         """The answer's text, piece by piece (of choice 0 where there are several). Raises the typed error of a failed stream at its end."""
         return TextDeltas(self)
+
+    @property
+    def over(self) -> bool:
+        """Whether the answer has ended, well or not."""
+        return self._aggregator.state == "ended"
 
     def choice_of(self, index: int) -> int:
         """The choice that block `index` belongs to."""

@@ -46,6 +46,10 @@ class StreamLog:
         self._finished = False
         self.last_cause: Exception | None = None
 
+    def twin(self) -> StreamLog:
+        """Of a second request for the same stream: it has its own cause."""
+        return StreamLog(self._log, self._provider, self._model, self._what)
+
     def cause(self, error: Exception | None) -> None:
         """Keep the exception behind a failure: it is chained to what the conveniences raise. A new attempt starts with none."""
         self.last_cause = error
@@ -67,6 +71,25 @@ class StreamLog:
                 kind=error.kind,
                 status=error.status,
             )
+
+    def fell_back(self, error: ErrorInfo, provider: str, model: str) -> None:
+        """The model failed for good, and the next one is asked."""
+        if self._log is not None:
+            self._log.warning(
+                f"headwater.{self._what}.fell_back",
+                provider=self._provider,
+                model=self._model,
+                kind=error.kind,
+                status=error.status,
+                to_provider=provider,
+                to_model=model,
+            )
+        self._provider, self._model = provider, model
+
+    def hedged(self, after: float) -> None:
+        """A second request was sent, since the first had no content after so many seconds."""
+        if self._log is not None:
+            self._log.info(f"headwater.{self._what}.hedged", provider=self._provider, model=self._model, after=after)
 
     def lagged(self, policy: str, buffer: int, blocked: float) -> None:
         """A listener was given up: it fell more than `buffer` events behind, or held the source back for `blocked` seconds."""

@@ -27,7 +27,7 @@ def frames_of(framing: Framing, chunks: list[bytes]) -> list[Frame | Fault]:
 def page_fault(content_type: str, page: bytes) -> Fault:
     """The fault that quotes a page."""
     said = f"the body is no event stream (content type {content_type}): {page.decode()[:SNIPPET]!r}"
-    return Fault(ErrorInfo("malformed", said))
+    return Fault(ErrorInfo("malformed", said, phase="stream"))
 
 
 BODIES: dict[str, tuple[str, bytes, list[Frame | Fault]]] = {
@@ -81,7 +81,7 @@ def test_frame_too_large_comes_behind_the_good_frames() -> None:
     """The limit is told as a fault in the same batch, once."""
     framing = Framing(max_frame=20)
     said = "a frame passed the limit of 20 bytes: raise max_frame if this is expected"
-    assert framing.feed([STREAM + b"data: " + b"x" * 30]) == [*FRAMES, Fault(ErrorInfo("malformed", said))]
+    assert framing.feed([STREAM + b"data: " + b"x" * 30]) == [*FRAMES, Fault(ErrorInfo("malformed", said, phase="stream"))]
     assert framing.feed([b"\n\n"]) == []
     assert framing.finish() == []
 
@@ -89,7 +89,7 @@ def test_frame_too_large_comes_behind_the_good_frames() -> None:
 def test_document_too_large() -> None:
     """A document has the same limit."""
     said = "the body passed the limit of 20 bytes: raise max_frame if this is expected"
-    assert frames_of(Framing(max_frame=20), [b"{" * 10] * 3) == [Fault(ErrorInfo("malformed", said))]
+    assert frames_of(Framing(max_frame=20), [b"{" * 10] * 3) == [Fault(ErrorInfo("malformed", said, phase="stream"))]
 
 
 def test_compressed() -> None:
@@ -101,7 +101,7 @@ def test_compressed() -> None:
 def test_compressed_body_broke_off() -> None:
     """What came is handed over, an open frame too, and then the fault."""
     data = gzip.compress(STREAM + b"data: c", mtime=0)[:-4]
-    fault = Fault(error_info("truncated", "the gzip data of the body broke off"))
+    fault = Fault(error_info("truncated", "the gzip data of the body broke off", phase="stream"))
     assert frames_of(Framing("sse", "text/event-stream", "gzip"), [data]) == [*FRAMES, Frame(b"c", terminated=False), fault]
 
 
@@ -118,7 +118,9 @@ def test_compressed_body_is_corrupt() -> None:
 
 def test_unknown_content_encoding_is_told_in_the_stream() -> None:
     """A header that cannot be honoured is a fault like any other, also of an empty body."""
-    fault = Fault(ErrorInfo("malformed", "the body has the unknown content encoding 'zip'; known are gzip, x-gzip, deflate, br and identity"))
+    fault = Fault(
+        ErrorInfo("malformed", "the body has the unknown content encoding 'zip'; known are gzip, x-gzip, deflate, br and identity", phase="stream")
+    )
     assert frames_of(Framing("sse", "", "zip"), [STREAM]) == [fault]
     assert frames_of(Framing("sse", "", "zip"), []) == [fault]
 

@@ -178,3 +178,33 @@ def test_structlog_is_not_imported_to_find_out() -> None:
     script = "import sys, headwater; headwater.Engine(); print([name for name in ('structlog', 'httpx', 'trio') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=20, check=True)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+@pytest.mark.anyio
+async def test_a_fallback_is_a_warning(topology: Topology) -> None:
+    """It says from whom to whom, and what follows is said of the new one."""
+    log = Logger()
+    other = headwater.Model("second-2", provider="custom", base_url="http://second.test/v1", api_key="k")
+    answers = [Answer(error_body("secret words"), status=401), Answer(good("a"))]
+    async with run(*answers, topology=topology, log=log, clock=Clock()) as (engine, _):
+        await engine.generate(request(), fallbacks=[other])
+    assert log.lines[1:] == [
+        {
+            "level": "warning", "event": "headwater.stream.fell_back", **WHERE, "kind": "auth", "status": 401,
+            "to_provider": "custom", "to_model": "second-2",
+        },
+        {
+            "level": "debug", "event": "headwater.stream.finished", "provider": "custom", "model": "second-2", "reason": "stop", "events": 7,
+            "seconds": 0.0,
+        },
+    ]  # fmt: skip
+
+
+@pytest.mark.anyio
+async def test_a_hedge_is_information(topology: Topology) -> None:
+    """Said once, when the second request is sent."""
+    log = Logger()
+    first, second = Answer(open=True), Answer(good("a"))
+    async with run(first, second, topology=topology, log=log) as (engine, _):
+        await engine.generate(request(), hedge=0)
+    assert [line for line in log.lines if line["level"] != "debug"] == [{"level": "info", "event": "headwater.stream.hedged", **WHERE, "after": 0}]

@@ -13,7 +13,7 @@ async def every_event(prompt: str) -> str:
     """Events of one answer, told apart by their type; the response is there afterwards, whatever happened."""
     model = hw.Model("gpt-4o-mini", provider="openai", protocol="openai-chat", base_url="http://127.0.0.1:1/v1", api_key="x")
     request = hw.Request(model=model, messages=[hw.system("Be brief."), hw.user(prompt)], max_tokens=20, temperature=0.0)
-    async with hw.Engine(transport="auto", timeouts=hw.Timeouts(idle=60), topology="fused") as engine:
+    async with hw.Engine(transport="auto", timeouts=hw.Timeouts(idle=60), topology="fused", retry_budget=hw.RetryBudget(retries=20)) as engine:
         assert_type(engine, hw.Engine)
         async with engine.stream(request) as stream:
             async for event in stream:
@@ -48,6 +48,9 @@ async def conveniences(engine: hw.Engine) -> None:
     response = await engine.generate(request, raise_on_error=False)
     assert_type(response.error, hw.ErrorInfo | None)
     response.raise_for_error()
+    response = await engine.generate(request, fallbacks=["anthropic/claude-sonnet-4-5", hw.Model("m", provider="openai")], hedge=2.0)
+    assert_type([(failed.provider, failed.model, failed.error) for failed in response.failed_attempts], list[tuple[str, str, hw.ErrorInfo]])
+    assert_type(await engine.drain(grace=10), hw.Drained)
     assert_type(await engine.call("GET", "/models", provider="openai"), hw.Reply)
     assert_type(await engine.call("POST", "/threads", {"metadata": {}}, model="openai/gpt-4o-mini", timeouts=hw.Timeouts(total=5)), hw.Reply)
     try:

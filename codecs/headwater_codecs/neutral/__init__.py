@@ -78,7 +78,7 @@ from headwater_codecs.neutral.request import (
     tool_result,
     user,
 )
-from headwater_codecs.neutral.response import Block, Choice, Diagnostic, Response, Timing, ToolCall
+from headwater_codecs.neutral.response import Block, Choice, Diagnostic, FailedAttempt, Response, Timing, ToolCall
 from headwater_codecs.neutral.usage import Usage
 
 __all__ = [
@@ -95,6 +95,7 @@ __all__ = [
     "Diagnostic",
     "ErrorInfo",
     "Event",
+    "FailedAttempt",
     "FilePart",
     "Finish",
     "FinishReason",

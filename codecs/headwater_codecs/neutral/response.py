@@ -42,6 +42,18 @@ class Timing(Struct, omit_defaults=True):
     consumer: float = 0.0
 
 
+class FailedAttempt(Struct, frozen=True, omit_defaults=True):
+    """A request of the stream that did not give the answer: whom it asked, and what went wrong.
+
+    The one that lost a race (`hedge`) has an error of kind `aborted`.
+    """
+
+    provider: str
+    model: str
+    error: ErrorInfo
+    usage: Usage | None = None  # as far as it was told
+
+
 class ToolCall(Struct, frozen=True, omit_defaults=True):
     """A call as received. `arguments` is the text (`{}` when the model gave none). With `complete=False` it must never be run."""
 
@@ -173,6 +185,7 @@ class Response:
         "detail",
         "diagnostics",
         "error",
+        "failed_attempts",
         "headers",
         "model",
         "protocol",
@@ -195,7 +208,8 @@ class Response:
         self.protocol: str | None = None
         self.response_id: str | None = None
         self.request_id: str | None = None
-        self.attempts = 1
+        self.attempts = 1  # requests made: retries, fallbacks and hedges included
+        self.failed_attempts: Sequence[FailedAttempt] = ()  # those before the one that is told, oldest first
         self.headers: dict[str, str] = {}
         self.diagnostics: list[Diagnostic] = []
         self.timing = Timing()

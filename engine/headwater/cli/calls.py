@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Self
 
@@ -9,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from headwater import Engine, Retry
+from headwater import Engine, Retry, RetryBudget
 from headwater_codecs.neutral import Message, Model, Request, Timeouts
 from headwater_providers.builtin import default_registries
 
@@ -41,7 +42,8 @@ class EngineOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def engine(self, base: Timeouts) -> Engine:
         """An engine with these deadlines and retries."""
         retry = Retry() if self.retries is None else Retry(attempts=self.retries)
-        return Engine(timeouts=self.timeouts(base), retry=retry)
+        # Not bounded in all: a job's rows are bounded by its concurrency, and each waits for its own turn.
+        return Engine(timeouts=self.timeouts(base), retry=retry, retry_budget=RetryBudget(math.inf))
 
     def model(self, name: str) -> Model | str:
         """The model of this name, at `base_url` if one was given."""

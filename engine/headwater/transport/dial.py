@@ -48,6 +48,7 @@ class Dialer:
         """A new connection. Raises what anyio, socket and ssl raise; nothing is left open then."""
         stream = await self._tcp(address.host, address.port)
         try:
+            await _stop_reading(stream)
             raw = stream.extra(SocketAttribute.raw_socket)
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -106,16 +107,10 @@ async def _connect_to(family: int, address: tuple[object, ...]) -> SocketStream:
             result = raw.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if result:
             raise OSError(result, os.strerror(result))
-        stream = await SocketStream.from_socket(raw)
+        return await SocketStream.from_socket(raw)
     except BaseException:
         raw.close()
         raise
-    try:
-        await _stop_reading(stream)
-    except BaseException:
-        await anyio.aclose_forcefully(stream)
-        raise
-    return stream
 
 
 async def _stop_reading(stream: SocketStream) -> None:
