@@ -153,20 +153,23 @@ class HttpxResponse:
                 self._scope = scope
                 while not (piece := await anext(self._pieces)):
                     pass
-                return piece
+                if not self._closed:
+                    return piece
         except StopAsyncIteration:
             self._ended = True
-            return None
+            if not self._closed:
+                return None
         except Exception as error:
-            if self._closed:
-                raise anyio.ClosedResourceError from error
-            raise foreign_error(error, self._peer, "stream", first_byte=True) from error
+            if not self._closed:
+                raise foreign_error(error, self._peer, "stream", first_byte=True) from error
         except BaseException:
             self._cut = True  # the generators of httpx are dead: asked again, they would say that the body has ended
+            if self._closed:
+                await self._close()
             raise
         finally:
             self._scope = None
-        await self._close()  # our scope was cancelled, so `abort` was called
+        await self._close()  # `abort` was called meanwhile, and left it to us, whatever else happened
         raise anyio.ClosedResourceError
 
     def close_nowait(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from types import ModuleType
 
 import anyio
@@ -254,3 +255,33 @@ async def test_unstarted_body_is_unwound() -> None:
             await response.aclose()
             await server.peers[0].hung_up.wait()
             await transport.aclose()
+
+
+@pytest.mark.parametrize("ends", ["piece", "end", "error"])
+@pytest.mark.anyio
+async def test_given_up_in_the_moment_of_a_read(ends: str) -> None:
+    """Closed by force in the very moment in which a read comes back, the body is closed by that read, whatever it brought."""
+    let_go: list[str] = []
+
+    class Body(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield b"first"
+            await response.abort()  # from here on nothing waits: the read comes back as if nothing had happened
+            if ends == "error":
+                raise httpx.ReadError("reset")
+            if ends == "piece":
+                yield b"second"
+
+        async def aclose(self) -> None:
+            let_go.append("closed")
+
+    class Wire(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            return httpx.Response(200, stream=Body())
+
+    async with httpx.AsyncClient(transport=Wire()) as client:
+        response = await HttpxTransport(client).open(post("http://x/"), trace())
+        assert await response.receive() == b"first"
+        with pytest.raises(anyio.ClosedResourceError):
+            await response.receive()
+        assert let_go == ["closed"]
