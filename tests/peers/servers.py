@@ -13,6 +13,12 @@ from pathlib import Path
 
 NODE_PACKAGES = Path(sys.prefix) / "peers" / "node_modules"  # where scripts/setup.sh installs them
 AIMOCK = NODE_PACKAGES / "@copilotkit" / "aimock"
+WIREMOCK = NODE_PACKAGES / "wiremock" / "build" / "wiremock-standalone-3.13.2.jar"
+
+
+def java() -> str | None:
+    """The path of Java, if it is installed."""
+    return shutil.which("java")
 
 
 def node() -> str | None:
@@ -57,3 +63,13 @@ def aimock(fixtures: Path) -> Iterator[str]:
     command = [program, str(AIMOCK / "dist" / "cli.js"), "-p", "0", "-h", "127.0.0.1", "-f", str(fixtures)]
     with running(command, r"listening on (http://127\.0\.0\.1:\d+)") as address:
         yield address
+
+
+@contextmanager
+def wiremock() -> Iterator[str]:
+    """WireMock: any bytes, and every way to break a connection."""
+    program = java()
+    assert program is not None
+    command = [program, "-Xmx128m", "-jar", str(WIREMOCK), "--port", "0", "--bind-address", "127.0.0.1", "--disable-banner"]
+    with running(command, r"port:\s+(\d+)") as port:
+        yield f"http://127.0.0.1:{port}"
