@@ -84,6 +84,11 @@ class Deadlines:
             self._armed = "idle"
             self._budget = math.inf if self._timeouts.idle is None else self._timeouts.idle
 
+    @property
+    def waits_for(self) -> Fired | None:
+        """The deadline that the present wait runs into; None between two waits, and while what came is not judged yet."""
+        return self._armed if self.since is not None and not self._unjudged else None
+
     def remaining_total(self, now: float) -> float:
         """Seconds until `total` passes; infinite without it."""
         return self._total_at - now
@@ -93,8 +98,8 @@ class Deadlines:
         if self.fired is None:
             if now >= self._total_at:
                 self.fired = "total"
-            elif self.since is not None and not self._unjudged and now - self.since >= self._budget:
-                self.fired = self._armed
+            elif self.since is not None and now - self.since >= self._budget:
+                self.fired = self.waits_for
         return self.fired
 
     def error(self, phase: Phase) -> ErrorInfo:

@@ -14,7 +14,7 @@ import trustme
 from msgspec.structs import replace
 
 import headwater as hw
-from faults.table import FAULTS, MAX_FRAME, MORE_TEXT, TWO, Fault, Outcome
+from faults.table import FAULTS, MAX_FRAME, MORE_TEXT, TWO, Fault, Outcome, expected
 from headwater.sim import Simulator
 from headwater.stream import Topology
 from headwater_codecs.neutral import Finish, StreamFailed, TextDelta, user
@@ -77,16 +77,17 @@ class Asked:
         self.over = False
         self._engine = where.engine
         self._request = hw.Request(model=sim.model(protocol, fault.script), messages=[user("hi")], timeouts=timeouts(fault))
-        self._answer = hw.Response()
+        self._expected = expected(protocol)[name]
+        self._stream: hw.Stream | None = None
 
     async def read(self) -> Outcome:
         """Read it to its end. The events' text is the response's text, and there is one terminal, the last event."""
         if self.fault.twice:
             await self._engine.generate(self._request)
         async with self._engine.stream(self._request) as stream:
-            self._answer = answer = stream.response
+            self._stream = stream
             events = [event async for event in stream]
-        self.over = True
+        answer, self.over = stream.response, True
         assert [event for event in events if isinstance(event, Finish | StreamFailed)] == events[-1:]
         assert "".join(event.text for event in events if isinstance(event, TextDelta)) == answer.text
         error = answer.error
@@ -97,11 +98,15 @@ class Asked:
 
     @property
     def waits(self) -> bool:
-        """Whether so much of the answer has come as will come before the deadline."""
-        expected, answer = self.fault.outcome, self._answer
+        """Whether so much of the answer has come as will come before the deadline, and the wait that it ends has begun."""
+        if self._stream is None:
+            return False
+        expected, answer, waits_for = self._expected, self._stream.response, self._stream.deadlines.waits_for
         if expected.phase == "headers":
-            return True  # that the request is there is for the provider to say
-        return bool(answer.headers) and (expected.kind is None or answer.text.startswith(expected.text))
+            return waits_for == expected.deadline  # that the request is there is for the provider to say
+        if expected.kind is None:  # the deadline is the refusal's, and what follows is whole
+            return bool(answer.headers) and waits_for in self.fault.waits
+        return bool(answer.headers) and answer.text.startswith(expected.text) and expected.deadline in ("total", waits_for)
 
 
 async def ask(transport: str, topology: Topology, protocol: str) -> dict[str, Outcome]:
@@ -124,18 +129,9 @@ async def ask(transport: str, topology: Topology, protocol: str) -> dict[str, Ou
             while where.plain.stats.active < len(waiting) or not all(each.waits for each in waiting):
                 await anyio.lowlevel.checkpoint()
             assert not any(each.over for each in waiting)
-            pass_time(where)
-            while not all(each.over for each in waiting):
-                if all(each.over for each in waiting if each.fault.outcome.kind is None):  # nobody's answer is still on its way
-                    pass_time(where)  # for those that were between two reads at the first time: a wait that had not begun
-                await anyio.lowlevel.checkpoint()
+            where.clock.now += DEADLINE
+            where.engine.look(where.clock())
     return found
-
-
-def pass_time(where: Place) -> None:
-    """Let the deadline pass, and the watchdog see it."""
-    where.clock.now += DEADLINE
-    where.engine.look(where.clock())
 
 
 def told(name: str, found: Outcome) -> Outcome:
