@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import pathlib
@@ -137,6 +138,13 @@ async def load(one: Callable[[], Awaitable[int | None]], workload: str, delays: 
         "rss MB": after.ru_maxrss / 1024,
         "wrong": wrong,
     }
+
+
+def memory() -> float:
+    """MB that this process holds, garbage collected."""
+    gc.collect()
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
 
 def url(port: int | str, workload: str) -> str:

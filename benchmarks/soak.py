@@ -11,12 +11,9 @@ that its script allows, with one terminal event, the last. At the end the socket
 from __future__ import annotations
 
 import argparse
-import gc
 import json
-import os
 import pathlib
 import random
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -25,13 +22,14 @@ import anyio
 import anyio.lowlevel
 
 import headwater as hw
+from harness import memory
 from headwater.sim import Simulator
 from headwater.sim.speech import BY_PROTOCOL
 from headwater_codecs.neutral import TERMINALS
+from simulated import simulator
 
 WARM = 60.0  # seconds after which the memory is taken
 MOST_GROWTH = 0.05  # of the memory after that
-PAGE = os.sysconf("SC_PAGE_SIZE")
 WELL = {"sim/tokens?n=30&gap_ms=20": {"stop"}, "sim/tokens?n=200&merge=8": {"stop"}, "sim/tokens?n=20&split=60&drip_ms=1": {"stop"}}
 BADLY = {
     "refuse": {"network"},
@@ -109,12 +107,6 @@ class Soak:
             self.wrong.append(f"{terminals} terminals, the last event is {type(last).__name__}")
 
 
-def memory() -> float:
-    """MB that this process holds."""
-    gc.collect()
-    return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * PAGE / (1 << 20)
-
-
 def sockets() -> int:
     """Open sockets."""
     found = 0
@@ -167,13 +159,6 @@ def faults_of(found: dict[str, object]) -> list[str]:
     return off + [f"{times} x {words}" for words, times in Counter(wrong).most_common(20)]
 
 
-async def serve() -> None:
-    """The simulator's process: says where it is, and serves until its standard input ends."""
-    async with Simulator() as sim:
-        print(sim.address, sim.refusing, flush=True)
-        await anyio.to_thread.run_sync(sys.stdin.read)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10.0)
@@ -181,19 +166,9 @@ def main() -> None:
     parser.add_argument("--loop", choices=["asyncio", "trio"], default="asyncio")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.serve:
-        anyio.run(serve)
-        return
-    server = subprocess.Popen([sys.executable, __file__, "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        assert server.stdout is not None
-        sim = Simulator()
-        sim.address, sim.refusing = server.stdout.readline().split()
+    with simulator() as (sim, _):
         found = anyio.run(run, args, sim, backend=args.loop)
-    finally:
-        server.communicate()
     off = faults_of(found)
     if args.json:
         print(json.dumps({**found, "off": off}, indent=1))

@@ -16,6 +16,8 @@ BENCHMARKS = pathlib.Path(__file__).parent.parent / "benchmarks"
     ("script", "arguments", "rows"),
     [
         ("bench_decode.py", ["--events", "200"], 4),
+        ("bench_fanout.py", ["--listeners", "20", "--events", "16"], 6),
+        ("bench_idle.py", ["--streams", "10"], 4),
         ("bench_topologies.py", ["--workloads", "dense"], 8),
         ("bench_end_to_end.py", ["--workloads", "dense", "--clients", "headwater,headwater@trio"], 2),
     ],

@@ -111,7 +111,7 @@ class Hub:
         self, view: Aggregator, replay: int, on_empty: Callable[[], None], on_lag: Callable[[Subscription], None], *, folds: bool = False
     ) -> None:
         self.over = view.state == "ended"
-        self.subscriptions: list[Subscription] = []
+        self.subscriptions: dict[Subscription, None] = {}  # in the order in which they came; a thousand may leave at once
         self._view = view
         self._folds = folds
         self._on_empty = on_empty
@@ -132,7 +132,7 @@ class Hub:
             for batch in self._so_far():
                 mailbox.catch_up(batch)
         if not self.over:
-            self.subscriptions.append(subscription)
+            self.subscriptions[subscription] = None
             self._room.set()  # who held the source back alone does so no longer
         return subscription
 
@@ -171,7 +171,7 @@ class Hub:
     def leave(self, subscription: Subscription) -> None:
         """A listener left."""
         if subscription in self.subscriptions:
-            self.subscriptions.remove(subscription)
+            del self.subscriptions[subscription]
             self._room.set()
             if not self.subscriptions and not self.over:
                 self._on_empty()

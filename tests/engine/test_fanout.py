@@ -28,6 +28,24 @@ async def test_everybody_gets_everything(topology: Topology) -> None:
     assert len(upstream.requests) == 1
 
 
+async def test_thousands_listen_and_leave() -> None:
+    """Two thousand listeners of one stream, by every policy: half leave in the middle, the others have all of it, and one request is sent."""
+    policies = ("block", "coalesce", "disconnect")
+    answer = Answer(delta("a"), open=True)
+    async with run(answer) as (engine, upstream), engine.stream(request()) as stream:
+        subscriptions = [stream.subscribe(policies[number % 3]) for number in range(2000)]
+        first = [await subscription.next_batch() for subscription in subscriptions]
+        assert first == [[StreamStart("scripted-1", "chatcmpl-1", "custom"), TextStart(0), TextDelta(0, "a")]] * 2000
+        for subscription in subscriptions[::2]:
+            subscription.close()
+        answer.send(good("b"))
+        answer.end()
+        rest = [await collect(subscription) for subscription in subscriptions]
+    assert all(events == [] for events in rest[::2])
+    assert all(text_of(events) == "b" and type(events[-1]) is Finish for events in rest[1::2])
+    assert len(upstream.requests) == 1
+
+
 async def test_listeners_without_a_reader(topology: Topology) -> None:
     """Nobody needs to read the stream itself; afterwards it still tells its end."""
     async with run(Answer(good("a", "b")), topology=topology) as (engine, _), engine.stream(request()) as stream:
