@@ -15,7 +15,7 @@ import anyio
 from headwater.actors import Source
 from headwater.aggregate import Aggregator
 from headwater.catch_up import catch_up
-from headwater.mailbox import Mailbox, Policy, SubscriberStats
+from headwater.mailbox import Mailbox, Policy, SubscriberStats, size_of
 from headwater_codecs.neutral import TERMINALS, ConfigurationError, ErrorInfo, Event, SubscriberLagged, SubscriptionError
 
 BUFFER = 256  # events that a listener may be behind
@@ -72,9 +72,7 @@ class Subscription:
                 self._hub.took(self)
                 return batch
             if self.mailbox.lagged:
-                raise SubscriberLagged(
-                    f"this listener fell more than {self.mailbox.buffer} events behind: read faster, or subscribe with policy 'coalesce'"
-                )
+                raise SubscriberLagged(f"this listener fell more than {self.mailbox.bound} behind: read faster, or subscribe with policy 'coalesce'")
             if self._closed or self._hub.over:
                 raise StopAsyncIteration
             self.wake = anyio.Event()
@@ -121,12 +119,12 @@ class Hub:
         self._replay_size = 0
         self._room = anyio.Event()
 
-    def subscribe(self, policy: Policy, buffer: int, patience: float, *, live: bool = False) -> Subscription:
+    def subscribe(self, policy: Policy, buffer: int, patience: float, max_bytes: int | None = None, *, live: bool = False) -> Subscription:
         """A new listener. A late one first gets what happened so far: as it was (with `replay`), else as one merged batch.
 
         `live`: it knows all that, and gets what is to come.
         """
-        mailbox = Mailbox(policy, buffer)
+        mailbox = Mailbox(policy, buffer, max_bytes)
         subscription = Subscription(self, mailbox, patience)
         if not live and self._view.state != "new":
             for batch in self._so_far():
@@ -220,7 +218,7 @@ class Hub:
     def _keep(self, batch: Sequence[Event]) -> None:
         if self._replayed is None:
             return
-        self._replay_size += sum(_size(event) for event in batch)
+        self._replay_size += size_of(batch)
         if self._replay_size > self._replay:
             self._replayed = None
         else:
@@ -248,8 +246,3 @@ async def pump(source: Source[Event], hub: Hub, clock: Callable[[], float], abor
                 await hub.room(clock)
     finally:
         hub.end(aborted)
-
-
-def _size(event: Event) -> int:
-    """About how many bytes an event holds: its strings and bytes, and its own 64."""
-    return 64 + sum(len(value) for name in event.__struct_fields__ if isinstance(value := getattr(event, name), str | bytes))

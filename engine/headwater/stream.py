@@ -18,7 +18,7 @@ from headwater.aggregate import Aggregator
 from headwater.deadlines import Fired
 from headwater.ending import Ending, Folding
 from headwater.fanout import BUFFER, PATIENCE, TWO_READERS, Hub, Subscription, pump
-from headwater.mailbox import POLICIES, Policy
+from headwater.mailbox import Policy, check_bounds
 from headwater.telemetry import StreamLog
 from headwater_codecs.neutral import ConfigurationError, ErrorInfo, Event, Response, SubscriptionError, TextDelta, error_info
 
@@ -158,21 +158,19 @@ class Stream:
         if error is not None:
             raise error from self._log.last_cause
 
-    def subscribe(self, policy: Policy = "block", buffer: int = BUFFER, patience: float = PATIENCE) -> Subscription:
+    def subscribe(self, policy: Policy = "block", buffer: int = BUFFER, patience: float = PATIENCE, *, max_bytes: int | None = None) -> Subscription:
         """One more listener, from now on.
 
         `block` slows the source while `buffer` events are unread (where others listen too for at most `patience` seconds, then this listener
-        is given up with SubscriberLagged), `coalesce` merges the deltas of a slow listener, `disconnect` gives it up. A late listener first
+        is given up with SubscriberLagged), `coalesce` merges the deltas of a slow listener, `disconnect` gives it up. `max_bytes` bounds what is
+        unread in bytes too, and gives up also a listener whose merged deltas pass it. A late listener first
         gets what came before as one merged batch, or the identical sequence with `replay`. Reading the stream itself counts as a listener
         with `block` from its first pull on. Raises SubscriptionError beyond the replay bound, or outside of the stream's block.
         """
         if not self._entered or self._closed:
             raise SubscriptionError("subscribe inside the stream's `async with` block")
-        if policy not in POLICIES:
-            raise ConfigurationError(f"unknown policy {policy!r}: use one of {', '.join(POLICIES)}")
-        if buffer < 1:
-            raise ConfigurationError(f"buffer is {buffer}: a listener needs room for at least one event")
-        subscription = self._share().subscribe(policy, buffer, patience)
+        check_bounds(policy, buffer, max_bytes)
+        subscription = self._share().subscribe(policy, buffer, patience, max_bytes)
         self.unwatched_until = None
         return subscription
 

@@ -232,7 +232,11 @@ async def test_the_terminal_reaches_everybody(topology: Topology, policy: str, b
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"policy": "drop"}, "unknown policy 'drop': use one of block, coalesce, disconnect"), ({"buffer": 0}, "buffer is 0: a listener needs room")],
+    [
+        ({"policy": "drop"}, "unknown policy 'drop': use one of block, coalesce, disconnect"),
+        ({"buffer": 0}, "buffer is 0: a listener needs room"),
+        ({"max_bytes": 0}, "max_bytes is 0: give the bytes"),
+    ],
 )
 async def test_wrong_arguments(arguments: dict[str, object], message: str) -> None:
     """They are named; nothing is started."""

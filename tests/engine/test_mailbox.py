@@ -179,3 +179,53 @@ def test_clear(policy: str) -> None:
     assert (mailbox.take(), mailbox.waiting, mailbox.full) == ((), 0, False)
     mailbox.put(letters("d"))
     assert mailbox.take() == letters("d")
+
+
+def image(size: int) -> list[Event]:
+    """One event of so many bytes: its strings, and 64 for itself."""
+    return [TextDelta(0, "x" * (size - 64))]
+
+
+def test_block_is_full_at_its_bytes() -> None:
+    """Few events may be large ones: the source waits for room of either kind."""
+    mailbox = Mailbox("block", 100, max_bytes=1000)
+    states = []
+    for size in (400, 500, 100):
+        mailbox.put(image(size))
+        states.append((mailbox.waiting, mailbox.full))
+    assert states == [(1, False), (2, False), (3, True)]
+    mailbox.take()
+    assert (mailbox.waiting, mailbox.full, mailbox.lagged) == (2, False, False)
+
+
+def test_disconnect_gives_up_beyond_its_bytes() -> None:
+    """What was buffered is still read. The bound counts what is unread, not what was ever sent."""
+    mailbox = Mailbox("disconnect", 100, max_bytes=1000)
+    for _ in range(5):
+        mailbox.put(image(900))
+        assert taken(mailbox) == [image(900)]
+    mailbox.put(image(600))
+    mailbox.put(image(401))
+    assert mailbox.lagged
+    assert taken(mailbox) == [image(600)]
+
+
+def test_coalesce_gives_up_beyond_its_bytes() -> None:
+    """Merging loses nothing and so saves no memory: a listener that never reads is given up, with all that came until then."""
+    mailbox = Mailbox("coalesce", 1, max_bytes=1000)
+    for size in (400, 400, 200):
+        mailbox.put([RawFrame(b"r" * 500), *image(size)] if size == 200 else image(size))
+        assert not mailbox.lagged
+    mailbox.put(image(65))
+    assert mailbox.lagged
+    assert taken(mailbox) == [[TextDelta(0, "x" * (336 + 336 + 136 + 1))]]
+
+
+@pytest.mark.parametrize("policy", ["block", "coalesce", "disconnect"])
+def test_one_batch_and_the_terminal_may_pass_the_bytes(policy: str) -> None:
+    """An empty mailbox takes any batch, and the end of the stream is never refused."""
+    mailbox = Mailbox(policy, 100, max_bytes=10)  # type: ignore[arg-type]
+    mailbox.put(image(5000))
+    mailbox.put([*image(5000), Finish("stop")])
+    assert taken(mailbox)[-1][-1] == Finish("stop")
+    assert not mailbox.lagged
