@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
-from headwater_codecs.neutral.errors import ErrorInfo, FrameTooLarge, HeadwaterError, MalformedError
+from headwater_codecs.neutral.errors import AnswerTooLarge, ErrorInfo, FrameTooLarge, HeadwaterError, MalformedError
 from headwater_codecs.sse import MAX_FRAME, Frame, SSEParser
 
 if TYPE_CHECKING:
@@ -225,6 +225,24 @@ class Framing:
             data = data[max(data.rfind(b"\n"), data.rfind(b"\r")) + 1 :][-len(_BOM) :]
         self._start = data
         return b""
+
+
+class BoundedFraming(Framing):
+    """The same for a body that may have so many bytes, its content encoding undone. What came until then is read."""
+
+    def __init__(
+        self, max_answer: int, format: Format = "sse", content_type: str = "", content_encoding: str = "", max_frame: int = MAX_FRAME
+    ) -> None:
+        super().__init__(format, content_type, content_encoding, max_frame)
+        self._bound = self._left = max_answer
+
+    def _parse(self, data: bytes, frames: list[Frame | Fault]) -> None:
+        if len(data) <= self._left:
+            self._left -= len(data)
+            super()._parse(data, frames)
+        else:
+            super()._parse(data[: self._left], frames)
+            self._fail(AnswerTooLarge(f"the answer passed the limit of {self._bound} bytes: raise max_answer if this is expected"), frames)
 
 
 def snippet(data: bytes) -> str:

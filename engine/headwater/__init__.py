@@ -23,6 +23,7 @@ from headwater.retry import Retry
 from headwater.stream import Stream
 from headwater.transport import Transport
 from headwater_codecs.neutral import (
+    AnswerTooLarge,
     AuthenticationError,
     Block,
     Choice,
@@ -105,6 +106,7 @@ if TYPE_CHECKING:
     from headwater.blocking import SyncStream, generate_sync, stream_sync
 
 __all__ = [
+    "AnswerTooLarge",
     "AuthenticationError",
     "Block",
     "Choice",

@@ -20,7 +20,7 @@ from headwater.decode import measured
 from headwater.reading import Parsing, Reading, Translating
 from headwater.retry import Retry
 from headwater.telemetry import StreamLog
-from headwater_codecs.framing import Fault, Framing
+from headwater_codecs.framing import BoundedFraming, Fault, Framing
 from headwater_codecs.neutral import (
     NO_PROGRESS,
     TERMINALS,
@@ -225,7 +225,9 @@ class Delivery:
         """Put parser and translator behind the attempt's bytes: fused, or as two actors."""
         assert attempt.response is not None
         headers = attempt.response.headers
-        framing = Framing(self._plan.adapter.format, headers.get("content-type", ""), headers.get("content-encoding", ""), self._plan.max_frame)
+        plan = self._plan
+        told = plan.adapter.format, headers.get("content-type", ""), headers.get("content-encoding", ""), plan.max_frame
+        framing = Framing(*told) if plan.max_answer is None else BoundedFraming(plan.max_answer, *told)
         if self._group is None:
             self._reading = Reading(framing, translator)
             return

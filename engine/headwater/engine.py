@@ -42,7 +42,8 @@ class Engine:
     timeouts, retry: the defaults of every stream. retry_budget: what bounds the retries of all of them together (`RetryBudget`). topology: how the
     stages run ("fused", "fan-out", "staged"). log: a structlog logger; without it the engine logs only if the application configured structlog.
     clock: seconds that only grow. registries: models, vendors and adapters, and where keys are looked up; the built-in ones unless given.
-    on_request(method, url, body) and on_response(status, headers) are called for every attempt and must not raise.
+    max_frame, max_answer: bytes that one frame, and one whole answer, may have; beyond them the stream fails with kind `malformed`, and what came
+    until then is kept. on_request(method, url, body) and on_response(status, headers) are called for every attempt and must not raise.
     """
 
     def __init__(
@@ -61,8 +62,11 @@ class Engine:
         on_request: OnRequest | None = None,
         on_response: OnResponse | None = None,
         max_frame: int = MAX_FRAME,
+        max_answer: int | None = None,
     ) -> None:
         _check_topology(topology)
+        if max_frame < 1 or (max_answer is not None and max_answer < 1):
+            raise ConfigurationError("max_frame and max_answer are bytes, at least one; max_answer=None is no limit")
         self.clock = clock
         self._transport: Transport = choose_transport(transport, ssl_context=ssl_context, proxy=proxy, clock=clock)
         self._owns_transport = self._transport is not transport
@@ -75,6 +79,7 @@ class Engine:
         self._on_request = on_request
         self._on_response = on_response
         self._max_frame = max_frame
+        self._max_answer = max_answer
         self._group: TaskGroup | None = None
         self._closing = False
         self._draining: Draining | None = None
@@ -197,6 +202,7 @@ class Engine:
             self._transport,
             raw=raw,
             max_frame=self._max_frame,
+            max_answer=self._max_answer,
             on_request=self._on_request,
             on_response=self._on_response,
         )

@@ -32,6 +32,7 @@ class Plan:
         *,
         raw: bool,
         max_frame: int,
+        max_answer: int | None,
         on_request: OnRequest | None = None,
         on_response: OnResponse | None = None,
     ) -> None:
@@ -41,6 +42,7 @@ class Plan:
         self.transport = transport
         self.target = target
         self.max_frame = max_frame
+        self.max_answer = max_answer
         self._on_response = on_response
         self._headers: Sequence[tuple[str, str]] = ()
         self._request = request

@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from headwater_codecs.framing import SNIPPET, Fault, Framing, snippet
+from headwater_codecs.framing import SNIPPET, BoundedFraming, Fault, Framing, snippet
 from headwater_codecs.neutral import ErrorInfo, error_info
 from headwater_codecs.sse import Frame
 from helpers import every_split
@@ -81,7 +81,7 @@ def test_frame_too_large_comes_behind_the_good_frames() -> None:
     """The limit is told as a fault in the same batch, once."""
     framing = Framing(max_frame=20)
     said = "a frame passed the limit of 20 bytes: raise max_frame if this is expected"
-    assert framing.feed([STREAM + b"data: " + b"x" * 30]) == [*FRAMES, Fault(ErrorInfo("malformed", said, phase="stream"))]
+    assert framing.feed([STREAM + b"data: " + b"x" * 30]) == [*FRAMES, Fault(ErrorInfo("malformed", said, "frame_too_large", phase="stream"))]
     assert framing.feed([b"\n\n"]) == []
     assert framing.finish() == []
 
@@ -89,7 +89,26 @@ def test_frame_too_large_comes_behind_the_good_frames() -> None:
 def test_document_too_large() -> None:
     """A document has the same limit."""
     said = "the body passed the limit of 20 bytes: raise max_frame if this is expected"
-    assert frames_of(Framing(max_frame=20), [b"{" * 10] * 3) == [Fault(ErrorInfo("malformed", said, phase="stream"))]
+    assert frames_of(Framing(max_frame=20), [b"{" * 10] * 3) == [Fault(ErrorInfo("malformed", said, "frame_too_large", phase="stream"))]
+
+
+@pytest.mark.rows("B255")
+def test_answer_too_large() -> None:
+    """Frames within the bound are read, wherever the bytes were cut; the fault is told once."""
+    said = f"the answer passed the limit of {len(STREAM)} bytes: raise max_answer if this is expected"
+    fault = Fault(ErrorInfo("malformed", said, "answer_too_large", phase="stream"))
+    for chunks in every_split(STREAM + STREAM):
+        assert frames_of(BoundedFraming(len(STREAM)), chunks) == [*FRAMES, fault]
+    for chunks in every_split(STREAM):
+        assert frames_of(BoundedFraming(len(STREAM)), chunks) == FRAMES
+
+
+@pytest.mark.rows("B255")
+def test_answer_too_large_once_its_encoding_is_undone() -> None:
+    """A small body may hold a large one."""
+    framing = BoundedFraming(len(STREAM), content_encoding="gzip")
+    frames = frames_of(framing, [gzip.compress(STREAM + b": " + b"x" * 100_000 + b"\n\n")])
+    assert [type(frame) for frame in frames] == [*(type(frame) for frame in FRAMES), Fault]
 
 
 def test_compressed() -> None:

@@ -28,7 +28,7 @@ from engine.upstream import (
 )
 from headwater.retry import Retry
 from headwater.stream import Topology
-from headwater_codecs.neutral import ErrorInfo, Finish, NetworkError, StreamStart, TruncatedError
+from headwater_codecs.neutral import ConfigurationError, ErrorInfo, Finish, NetworkError, StreamStart, TruncatedError
 from headwater_providers.adapter import HttpRequest
 from loopback import Asked, Reply, loopback
 
@@ -212,6 +212,33 @@ async def test_a_frame_without_an_end(topology: Topology) -> None:
     answer = Answer(delta("a"), *[b"data: " + b"x" * 100] * 100, open=True)
     events, _ = await events_of(answer, topology, max_frame=1000)
     assert (failure(events).kind, text_of(events), answer.reads < 20) == ("malformed", "a", True)
+
+
+@pytest.mark.rows("B255")
+async def test_an_answer_without_an_end(topology: Topology) -> None:
+    """The same token for ever: with a bound it is an error of its own class, told once, and what came until then is kept."""
+    answer = Answer(*[delta("a")] * 100, open=True)
+    events, response = await events_of(answer, topology, max_answer=10 * len(delta("a")) + 7)
+    said = f"the answer passed the limit of {10 * len(delta('a')) + 7} bytes: raise max_answer if this is expected"
+    assert (failure(events).kind, failure(events).code, failure(events).message) == ("malformed", "answer_too_large", said)
+    assert (text_of(events), response.text, answer.reads < 20) == ("a" * 10, "a" * 10, True)
+    with pytest.raises(headwater.AnswerTooLarge) as caught:
+        response.raise_for_error()
+    assert caught.value.response is response
+
+
+async def test_the_class_of_a_frame_that_is_too_large() -> None:
+    """Who catches FrameTooLarge gets it, from every convenience."""
+    async with run(Answer(b"data: " + b"x" * 100), max_frame=50) as (engine, _):
+        with pytest.raises(headwater.FrameTooLarge):
+            await engine.generate(request())
+
+
+@pytest.mark.parametrize("bounds", [{"max_frame": 0}, {"max_answer": 0}, {"max_answer": -1}])
+def test_bounds_that_are_none(bounds: dict[str, int]) -> None:
+    """Nothing fits into less than a byte."""
+    with pytest.raises(ConfigurationError, match="max_answer=None is no limit"):
+        headwater.Engine(**bounds)  # type: ignore[arg-type]
 
 
 # Faulty parts.

@@ -1,6 +1,7 @@
 """The neutral vocabulary: events, usage, errors, requests and responses, the same for every provider."""
 
 from headwater_codecs.neutral.errors import (
+    AnswerTooLarge,
     AuthenticationError,
     ConfigurationError,
     ContextOverflowError,
@@ -84,6 +85,7 @@ from headwater_codecs.neutral.usage import Usage
 __all__ = [
     "NO_PROGRESS",
     "TERMINALS",
+    "AnswerTooLarge",
     "AuthenticationError",
     "Block",
     "Choice",

@@ -11,13 +11,13 @@
      |   +- ContextOverflowError, RateLimitError, QuotaError, OverloadedError, ServerError
      +- ProtocolError                 the bytes broke the rules
      |   +- MalformedError            theirs: bytes that cannot be read
-     |   |   +- FrameTooLarge
+     |   |   +- FrameTooLarge, AnswerTooLarge
      |   +- TruncatedError            theirs: the stream ended before its end
      |   +- LocalProtocolError        ours: an event at a moment when it is illegal
      +- SubscriptionError
          +- SubscriberLagged          a listener with policy `disconnect` fell behind
 
-`EXCEPTIONS` maps a kind to its class; nothing else decides which exception is raised.
+`EXCEPTIONS` maps a kind to its class, `TOO_LARGE` the codes of our own limits to theirs; nothing else decides which exception is raised.
 """
 
 from __future__ import annotations
@@ -88,9 +88,10 @@ class HeadwaterError(Exception):
     """Base of everything that Headwater raises. `info` says what happened, `response` what was received until then."""
 
     kind: ErrorKind = "internal"
+    code: str | None = None  # of `info`, where the class itself says it
 
     def __init__(self, message: str | ErrorInfo, response: Response | None = None) -> None:
-        self.info = message if isinstance(message, ErrorInfo) else error_info(self.kind, message)
+        self.info = message if isinstance(message, ErrorInfo) else error_info(self.kind, message, code=self.code)
         self.response = response
         super().__init__(self.info.message)
 
@@ -194,7 +195,15 @@ class MalformedError(ProtocolError):
 
 
 class FrameTooLarge(MalformedError):
-    """One frame passed the size limit."""
+    """One frame passed the size limit, `Engine(max_frame=)`."""
+
+    code = "frame_too_large"
+
+
+class AnswerTooLarge(MalformedError):
+    """The whole answer passed the size limit, `Engine(max_answer=)`; what came until then is in the response."""
+
+    code = "answer_too_large"
 
 
 class TruncatedError(ProtocolError):
@@ -235,8 +244,10 @@ EXCEPTIONS: dict[str, type[HeadwaterError]] = {
     "aborted": StreamAborted,
     "internal": HeadwaterError,
 }
+TOO_LARGE: dict[str | None, type[HeadwaterError]] = {error.code: error for error in (FrameTooLarge, AnswerTooLarge)}
 
 
 def exception_for(info: ErrorInfo, response: Response | None = None) -> HeadwaterError:
     """The typed exception for an `ErrorInfo`, carrying what was received."""
-    return EXCEPTIONS[info.kind](info, response)
+    kind = EXCEPTIONS[info.kind]
+    return (TOO_LARGE.get(info.code, kind) if kind is MalformedError else kind)(info, response)
