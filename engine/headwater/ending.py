@@ -42,7 +42,9 @@ class Folding:
 
 
 class Ending:
-    """The last link. It folds, unless an actor did. One task reads it at a time.
+    """The last link. It folds, unless an actor did, and then that aggregate may be ahead of what was read here. One task reads it at a time.
+
+    Where an actor folds, this link says nothing of an end that came from our side: the hub, which knows what its listeners were given, does.
 
     `handover` is set while the first listener comes during a pull: it takes what that pull brings (None if it was cancelled).
     """
@@ -72,13 +74,16 @@ class Ending:
                 batch = self._folding.feed(batch) if batch is not None else self._folding.finish()
         except Exception as error:
             self._log.cause(error)
-            batch = self._aggregator.abort(self._how_far(error.info if isinstance(error, StreamAborted) else _internal(error)))
+            words = self._aggregator.abort(self._how_far(error.info if isinstance(error, StreamAborted) else _internal(error)))
+            batch = words if self._folding is not None else None
         finally:
             self.reading = False
             if self.handover is not None:
                 self._hand_over(batch)
         if not batch:
             self._over = True
+            if self._folding is None:
+                return None
             return self._aggregator.last_words or None  # another task ended the stream while we waited
         self._events += len(batch)
         if type(batch[-1]) in TERMINALS:

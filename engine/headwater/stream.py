@@ -225,7 +225,9 @@ class Stream:
         self._log.finished(self.response, self._delivery.sent)
 
     def _aborted(self) -> ErrorInfo:
-        return self._delivery.how_far(error_info("aborted", "the stream was closed before its end", phase="stream", retryable=False))
+        return self.response.error or self._delivery.how_far(
+            error_info("aborted", "the stream was closed before its end", phase="stream", retryable=False)
+        )
 
     async def _pull(self) -> Sequence[Event] | None:
         if not self._entered or self._left:
@@ -303,6 +305,8 @@ class Stream:
                 if self._handed_over is not None:
                     await self._handed_over.wait()
                 await pump(source, hub, self._engine.clock, self._aborted)
+        except Exception as error:  # nothing that is wrong with one stream may end the engine
+            self._log.cause(error)
         finally:
             hub.end(self._aborted)
             with anyio.move_on_after(CLOSE_TIME, shield=True):

@@ -7,8 +7,12 @@ import pytest
 
 import headwater
 from engine.upstream import Answer, Clock, Reader, collect, delta, failure, finish_only, good, request, run, settle, text_of, usage_only
+from headwater.aggregate import Aggregator
+from headwater.ending import Ending
+from headwater.fanout import Hub, pump
 from headwater.stream import Topology
-from headwater_codecs.neutral import Finish, StreamFailed, TextEnd, TextStart
+from headwater.telemetry import StreamLog
+from headwater_codecs.neutral import Event, Finish, StreamFailed, StreamStart, TextDelta, TextEnd, TextStart
 
 pytestmark = pytest.mark.anyio
 
@@ -177,3 +181,40 @@ async def test_aborted_listeners_see_lawful_streams_while_the_actors_run_ahead(c
             assert (events[-1], text_of(events)) == (StreamFailed(failure(events)), "a")
             opened = [event.index for event in events if isinstance(event, TextStart)]
             assert [event.index for event in events if isinstance(event, TextEnd)] == opened
+
+
+class Stopped:
+    """An actor's channel: batches, then the actor was stopped, or failed."""
+
+    def __init__(self, batches: list[list[Event]], error: Exception) -> None:
+        self._batches = iter(batches)
+        self._error = error
+
+    async def next_batch(self) -> list[Event]:
+        for batch in self._batches:
+            return batch
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [(headwater.StreamAborted("stopped"), "aborted"), (ZeroDivisionError("division by zero"), "internal")],
+    ids=["stopped", "failed"],
+)
+async def test_an_actor_that_ends_ahead_of_its_readers(error: Exception, kind: str) -> None:
+    """What it folded and nobody was given is not said to the listeners: they see a lawful end of what they know, with the response's error."""
+    known: list[Event] = [StreamStart("m"), TextStart(0), TextDelta(0, "a")]
+    ahead = Aggregator()
+    ahead.feed([*known, TextDelta(0, "b"), TextEnd(0)])
+
+    def aborted() -> headwater.ErrorInfo:
+        assert ahead.response.error is not None
+        return ahead.response.error
+
+    hub = Hub(Aggregator(), 0, lambda: None, lambda listener: None, folds=True)
+    listener = hub.subscribe("block", 10, 30.0)
+    ending = Ending(Stopped([known], error), None, ahead, lambda info: info, StreamLog(None, "p", "m", "stream"))
+    await pump(ending, hub, Clock(), aborted)
+    events = await collect(listener)
+    assert events == [*known, TextEnd(0, complete=False), StreamFailed(aborted())]
+    assert aborted().kind == kind
