@@ -100,6 +100,7 @@ from headwater_codecs.neutral import (
     tool_result,
     user,
 )
+from headwater_providers.history import History
 from headwater_providers.resolve import Registries
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ __all__ = [
     "FinishReason",
     "FrameTooLarge",
     "HeadwaterError",
+    "History",
     "ImagePart",
     "InvalidRequestError",
     "JsonSchema",

@@ -26,6 +26,7 @@ from headwater_codecs.neutral import ConfigurationError, Model, Request, Respons
 from headwater_codecs.sse import MAX_FRAME
 from headwater_providers.adapter import Adapter, Target
 from headwater_providers.builtin import default_registries
+from headwater_providers.history import History
 from headwater_providers.resolve import Registries
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ class Engine:
     stages run ("fused", "fan-out", "staged"). log: a structlog logger; without it the engine logs only if the application configured structlog.
     clock: seconds that only grow. registries: models, vendors and adapters, and where keys are looked up; the built-in ones unless given.
     max_frame, max_answer: bytes that one frame, and one whole answer, may have; beyond them the stream fails with kind `malformed`, and what came
-    until then is kept. on_request(method, url, body) and on_response(status, headers) are called for every attempt and must not raise.
+    until then is kept. history: how earlier turns are handed on (`History`). on_request(method, url, body) and on_response(status, headers) are
+    called for every attempt and must not raise.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Engine:
         on_response: OnResponse | None = None,
         max_frame: int = MAX_FRAME,
         max_answer: int | None = None,
+        history: History | None = None,
     ) -> None:
         _check_topology(topology)
         if max_frame < 1 or (max_answer is not None and max_answer < 1):
@@ -80,6 +83,7 @@ class Engine:
         self._on_response = on_response
         self._max_frame = max_frame
         self._max_answer = max_answer
+        self._history = history or History()
         self._group: TaskGroup | None = None
         self._closing = False
         self._draining: Draining | None = None
@@ -203,6 +207,7 @@ class Engine:
             raw=raw,
             max_frame=self._max_frame,
             max_answer=self._max_answer,
+            history=self._history,
             on_request=self._on_request,
             on_response=self._on_response,
         )

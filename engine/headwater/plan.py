@@ -13,6 +13,7 @@ from headwater.launch import launch
 from headwater.transport import Transport
 from headwater_codecs.neutral import ErrorInfo, HeadwaterError, Request, Secret
 from headwater_providers.adapter import Adapter, HttpRequest, Target, Translator
+from headwater_providers.history import History, hand_off
 
 OnRequest = Callable[[str, str, bytes], object]
 OnResponse = Callable[[int, Mapping[str, str]], object]
@@ -33,11 +34,15 @@ class Plan:
         raw: bool,
         max_frame: int,
         max_answer: int | None,
+        history: History,
         on_request: OnRequest | None = None,
         on_response: OnResponse | None = None,
     ) -> None:
         if target.api_key is None and target.credential is not None:
             target = replace(target, api_key=automatic(target.credential))
+        messages = hand_off(request.messages, target, history, request.extra_body)
+        if messages is not request.messages:
+            request = replace(request, messages=messages)
         self.adapter = adapter
         self.transport = transport
         self.target = target

@@ -34,7 +34,7 @@ class Target(Struct, frozen=True, kw_only=True):
     """Where a request goes: a model with everything looked up. `dialect` is the adapter's own struct of flags.
 
     `launcher` names the engine's part that starts the server for this model; `base_url` is "" until it did. `credential` names the engine's part
-    that gets a token where there is no key.
+    that gets a token where there is no key. `modalities` is what the model reads, None where nobody knows.
     """
 
     model: str
@@ -46,6 +46,7 @@ class Target(Struct, frozen=True, kw_only=True):
     dialect: object = None
     launcher: str | None = None
     credential: str | None = None
+    modalities: frozenset[str] | None = None
 
     def __repr__(self) -> str:
         return f"Target({self.provider}/{self.model}, {self.protocol}, {self.base_url})"

@@ -109,6 +109,7 @@ class Registries:
             dialect=dialect,
             launcher=spec.launcher if spec is not None and base_url is None else None,
             credential=credential,
+            modalities=model.modalities,
         )
 
     def adapter(self, protocol: str) -> Adapter:
@@ -150,6 +151,7 @@ class Registries:
             made.api_key if asked.api_key is None else asked.api_key,
             {**made.headers, **asked.headers},
             {**made.dialect, **asked.dialect},
+            asked.modalities or made.modalities,
         )
         if merged.provider is not None:
             return merged

@@ -6,6 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
+from msgspec import DecodeError
+from msgspec.json import decode, encode
+from msgspec.structs import replace
+
 from headwater_codecs.neutral.errors import ConfigurationError
 from headwater_codecs.neutral.request import FilePart, ImagePart, Message, Part, TextPart, ToolCallPart, ToolResultPart
 from headwater_providers.adapter import Target
@@ -154,17 +158,27 @@ def data_url(part: ImagePart | FilePart, where: str) -> str:
 
 def arguments_object(part: ToolCallPart, where: str) -> dict[str, object]:
     """A call's arguments as an object. Raises ConfigurationError for what is none."""
-    from msgspec import DecodeError
-    from msgspec.json import decode
-
-    text = part.arguments.strip() or "{}"
-    try:
-        value = decode(text.encode("utf-8", "replace"))
-    except (DecodeError, RecursionError):
-        value = None
+    value = _decoded(part)
     if not isinstance(value, dict):
         raise ConfigurationError(f"{where}: the arguments of call {part.id} ({part.name}) are not a JSON object, which this protocol demands")
     return value
+
+
+def with_object(part: ToolCallPart) -> ToolCallPart:
+    """The call with arguments that are an object: its own, or one that holds them as its `input` (B280), text that is no JSON too."""
+    value = _decoded(part)
+    if isinstance(value, dict):
+        return part
+    return replace(part, arguments=encode({"input": part.arguments if value is None else value}).decode())
+
+
+def _decoded(part: ToolCallPart) -> object:
+    """The arguments as a value; None where they are no JSON."""
+    text = part.arguments.strip() or "{}"
+    try:
+        return decode(text.encode("utf-8", "replace"))
+    except (DecodeError, RecursionError):
+        return None
 
 
 def refuse_nothing(written: Sequence[object]) -> None:

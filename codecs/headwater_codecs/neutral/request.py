@@ -47,7 +47,8 @@ class Model(Struct, frozen=True, omit_defaults=True):
     """Which model, and how to reach it. What is None is looked up in the registries.
 
     `api_key` takes a string, a `Secret`, or a callable (also an async one) that gives a token. `base_url` is everything before the
-    protocol's own path (`.../v1`). `dialect` overrides single flags of the vendor's dialect, by name.
+    protocol's own path (`.../v1`). `dialect` overrides single flags of the vendor's dialect, by name. `modalities` is what the model reads
+    (`text`, `image`, ...); None: not known, so nothing is kept from it.
     """
 
     id: str
@@ -57,6 +58,7 @@ class Model(Struct, frozen=True, omit_defaults=True):
     api_key: Secret | str | KeyProvider | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     dialect: Mapping[str, object] = field(default_factory=dict)
+    modalities: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.api_key, str):
@@ -169,12 +171,13 @@ class Origin(Struct, frozen=True, omit_defaults=True):
 
 
 class Message(Struct, frozen=True, omit_defaults=True):
-    """One turn. Plain text content may be given as a string."""
+    """One turn. Plain text content may be given as a string. `failed`: it broke off or ended in an error, and is not sent again unless asked."""
 
     role: Role
     content: str | tuple[Part, ...] = ""
     name: str | None = None
     origin: Origin | None = None
+    failed: bool = False
 
     @property
     def parts(self) -> tuple[Part, ...]:

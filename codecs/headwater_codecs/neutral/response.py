@@ -289,7 +289,7 @@ class Response:
         return None
 
     def message(self, choice: int = 0) -> Message:
-        """The answer as a message for the next request. Incomplete calls are left out: they must not be replayed."""
+        """The answer as a message for the next request. Incomplete calls are left out: they must not be replayed. An answer that failed says so."""
         parts: list[Part] = []
         for block in self.choice(choice).blocks:
             if block.kind == "reasoning":
@@ -302,7 +302,8 @@ class Response:
             elif block.kind in ("text", "refusal") and (block.text or block.signature):
                 parts.append(TextPart(block.text, block.signature, block.meta))
         asked = self.requested_model or self.model
-        return Message("assistant", tuple(parts), origin=Origin(self.provider, self.protocol, asked, None if self.model == asked else self.model))
+        origin = Origin(self.provider, self.protocol, asked, None if self.model == asked else self.model)
+        return Message("assistant", tuple(parts), origin=origin, failed=self.error is not None or self.choice(choice).finish_reason == "error")
 
     def __repr__(self) -> str:
         return f"Response(text={self.text!r}, finish_reason={self.finish_reason!r}, error={self.error!r})"

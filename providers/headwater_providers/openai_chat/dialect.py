@@ -40,6 +40,7 @@ class ChatDialect(Struct, frozen=True, omit_defaults=True, kw_only=True, forbid_
     usage_in_stream: bool = True  # PI-CMP-11: `stream_options.include_usage`
     tool_result_name: bool = False  # PI-CMP-11: tool messages carry the tool's name
     assistant_after_tool_result: bool = False  # PI-CMP-11
+    call_ids: Literal["any", "word-40", "nine"] = "any"  # OR-TM-11: which ids of calls are taken; `nine`: nine letters and digits
     reasoning_field: str = "reasoning_content"  # where reasoning of earlier turns goes back; "" keeps it back
     effort_map: Mapping[str, str | None] = {}  # OR-MOD-02: level -> the vendor's word; None: not supported
     supports_top_k: bool = False

@@ -18,6 +18,7 @@ _OPENAI = {
     "supports_developer_role": True,
     "supports_custom_tools": True,
     "reasoning_field": "",  # the API neither shows reasoning nor takes it back
+    "call_ids": "word-40",
 }
 # `none` and `xhigh` exist since 5.1 and 5.2; the earlier ones refuse them.
 _OPENAI_MODELS = (
@@ -118,6 +119,7 @@ VENDORS: tuple[ProviderSpec, ...] = (
             "usage_in_stream": False,  # it sends usage unasked
             "reasoning_field": "",
             "rename": {"seed": "random_seed"},
+            "call_ids": "nine",
             "unsupported": ("logprobs", "top_logprobs", "logit_bias", "user", "store", "service_tier", "verbosity"),
         },
     ),
