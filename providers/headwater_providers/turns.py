@@ -15,6 +15,8 @@ from headwater_codecs.neutral.request import FilePart, ImagePart, Message, Part,
 from headwater_providers.adapter import Target
 from headwater_providers.body import Json
 
+ATTACHED = "Attached image(s) from tool result:"  # OR-CC-06
+SEE_ATTACHED = "(see attached image)"
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
 

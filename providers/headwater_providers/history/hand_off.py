@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from headwater_codecs.neutral.request import (
+    FilePart,
     ImagePart,
     Message,
     OpaquePart,
@@ -22,7 +23,7 @@ from headwater_providers.adapter import Target
 from headwater_providers.history.ids import fitted_ids
 from headwater_providers.history.rules import Rules, rules_for
 from headwater_providers.origin import same_origin
-from headwater_providers.turns import with_object
+from headwater_providers.turns import ATTACHED, SEE_ATTACHED, with_object
 
 NO_RESULT = "No result provided"  # OR-TM-07
 NO_IMAGE = "(image omitted: model does not support images)"  # OR-TM-01
@@ -115,7 +116,9 @@ class _HandOff:
         if parts:
             yield replace(message, content=tuple(parts))
         if results:
-            yield Message("tool", tuple(results))
+            yield Message("tool", tuple(results) if self._rules.results_show else tuple(map(_in_words, results)))
+            if not self._rules.results_show and (shown := [piece for result in results for piece in _pictures(result)]):
+                yield Message("user", (TextPart(ATTACHED), *shown))
 
     def _kept(self, part: Part, own: bool) -> Part | None:
         """A part of the model's that is no call, as this target may see it."""
@@ -157,6 +160,18 @@ class _HandOff:
             if not (isinstance(part, ImagePart) and shown and shown[-1] == seen):
                 shown.append(seen)
         return tuple(shown)
+
+
+def _pictures(result: ToolResultPart) -> tuple[ImagePart | FilePart, ...]:
+    """What a result shows beside its text."""
+    return () if isinstance(result.content, str) else tuple(piece for piece in result.content if not isinstance(piece, TextPart))
+
+
+def _in_words(result: ToolResultPart) -> ToolResultPart:
+    """A result with its text alone; what else it shows stands behind it."""
+    if not _pictures(result):
+        return result
+    return replace(result, content="\n".join(piece.text for piece in result.content if isinstance(piece, TextPart)) or SEE_ATTACHED)
 
 
 def _is_blank(part: Part) -> bool:

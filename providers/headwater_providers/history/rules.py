@@ -26,12 +26,13 @@ class IdForm(Struct, frozen=True):
 class Rules(Struct, frozen=True):
     """What a target demands. `continued_by`: keys of `extra_body` with which the provider holds earlier turns itself, calls too.
 
-    `object_arguments`: the arguments of a call are an object on the wire, not the text of one.
+    `object_arguments`: the arguments of a call are an object on the wire, not the text of one. `results_show`: a result may hold more than text.
     """
 
     ids: IdForm
     user_first: bool = False
     object_arguments: bool = False
+    results_show: bool = True
     continued_by: tuple[str, ...] = ()
 
 
@@ -50,8 +51,8 @@ _RULES: Mapping[str, Rules] = {
     "bedrock-invoke": Rules(WORD_64, user_first=True, object_arguments=True),
     "gemini": Rules(FORMS["any"], user_first=True, object_arguments=True),
     "gemini-interactions": Rules(FORMS["any"], object_arguments=True, continued_by=("previous_interaction_id",)),
-    "cohere-chat": Rules(FORMS["any"]),
-    "ollama-chat": Rules(FORMS["any"], object_arguments=True),
+    "cohere-chat": Rules(FORMS["any"], results_show=False),
+    "ollama-chat": Rules(FORMS["any"], object_arguments=True, results_show=False),
 }
 
 

@@ -18,11 +18,10 @@ from headwater_providers.adapter import Target
 from headwater_providers.openai_chat.dialect import ChatDialect
 from headwater_providers.openai_chat.parts import text_only, user_content
 from headwater_providers.origin import same_origin
+from headwater_providers.turns import ATTACHED, SEE_ATTACHED
 
 Json = dict[str, object]
 PROCESSED = "I have processed the tool results."  # PI-CMP-11
-ATTACHED = "Attached image(s) from tool result:"
-SEE_ATTACHED = "(see attached image)"
 _decode_meta = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_list = msgspec.json.Decoder(list[Raw]).decode
 

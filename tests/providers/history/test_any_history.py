@@ -46,7 +46,7 @@ ids = st.sampled_from(["call_1", "call_2", "functions.weather:0", "call_1|fc_9",
 blanks = st.sampled_from(["", " ", "\n", "Hello.", "Oslo?", "\ud800 cut"])
 texts = st.builds(TextPart, blanks)
 images = st.just(ImagePart(data="aGk=", media_type="image/png"))
-results = st.builds(ToolResultPart, ids, blanks, st.sampled_from([None, "weather"]), st.booleans())
+results = st.builds(ToolResultPart, ids, blanks | st.lists(texts | images, max_size=3).map(tuple), st.sampled_from([None, "weather"]), st.booleans())
 calls = st.builds(
     ToolCallPart,
     ids,

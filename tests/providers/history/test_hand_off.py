@@ -285,3 +285,14 @@ def test_arguments_that_are_no_object(arguments: str, sent: str) -> None:
     messages = [user("a"), made(call("t", arguments=arguments)), tool_result("t", "1", name="f")]
     assert handed(messages, target("gemini"))[1].parts == (call("t", arguments=sent),)
     assert handed(messages) == messages
+
+
+@pytest.mark.parametrize("protocol", ["ollama-chat", "cohere-chat"])
+def test_images_of_a_result_where_results_are_text(protocol: str) -> None:
+    """They stand behind the results, as the user's, all of one turn together."""
+    messages = [user("a"), made(call("t1"), call("t2")), tool_result("t1", [TextPart("shot"), PNG], name="f"), tool_result("t2", [PNG], name="f")]
+    assert handed(messages, target(protocol))[2:] == [
+        answered(ToolResultPart("t1", "shot", "f"), ToolResultPart("t2", "(see attached image)", "f")),
+        Message("user", (TextPart("Attached image(s) from tool result:"), PNG, PNG)),
+    ]
+    assert handed(messages)[2:] == [answered(*(part for message in messages[2:] for part in message.parts if isinstance(part, ToolResultPart)))]
