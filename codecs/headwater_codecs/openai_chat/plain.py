@@ -78,7 +78,14 @@ class ReasoningPiece(_NoMore, frozen=True, gc=False, kw_only=True, rename={"piec
     content: Literal[""] | None = None
 
 
-Piece = TypeVar("Piece", TextPiece, ReasoningPiece)
+class OpeningPiece(_NoMore, frozen=True, gc=False, kw_only=True, rename={"piece": "content"}):
+    """A delta before the first text: the role, or the first piece of it."""
+
+    piece: str | None = None
+    reasoning_content: Literal[""] | None = None
+
+
+Piece = TypeVar("Piece", TextPiece, ReasoningPiece, OpeningPiece)
 
 
 class PlainChoice(Struct, Generic[Piece], frozen=True, gc=False):
@@ -104,9 +111,18 @@ class PlainChunk(Struct, Generic[Piece], frozen=True, gc=False):
     x_groq: None = None
 
 
-PlainReader = Callable[[bytes], PlainChunk[TextPiece]] | Callable[[bytes], PlainChunk[ReasoningPiece]]
+class OpeningChunk(PlainChunk[OpeningPiece], frozen=True, gc=False):
+    """A plain frame before the first text: it names the answer and its model, which later frames repeat."""
+
+    id: str | None = None
+    model: str | None = None
+
+
+PlainFrame = PlainChunk[TextPiece] | PlainChunk[ReasoningPiece] | OpeningChunk
+PlainReader = Callable[[bytes], PlainFrame]
 # By the kind of the open block: decode, or raise msgspec.DecodeError (or ValidationError, its child) for any frame that is not plain.
 PLAIN: dict[str, PlainReader] = {
+    "opening": msgspec.json.Decoder(OpeningChunk).decode,  # no block is open
     "text": msgspec.json.Decoder(PlainChunk[TextPiece]).decode,
     "reasoning": msgspec.json.Decoder(PlainChunk[ReasoningPiece]).decode,
 }
