@@ -133,14 +133,14 @@ class Framing:
 
     def __init__(self, format: Format = "sse", content_type: str = "", content_encoding: str = "", max_frame: int = MAX_FRAME) -> None:
         self.format = format
-        self._content_type = content_type.partition(";")[0].strip().lower()
+        self._content_type = content_type
         self._max = max_frame
         self._parser: Parser | None = DocumentParser(max_frame) if format == "json" else None
         self._start = b""  # what came before the parser could be chosen
         self._ended = False
         self._decoder: ContentDecoder | None = None
         self._fault: HeadwaterError | None = None  # of the headers: told in the stream like any other
-        if content_encoding.strip().lower() not in ("", "identity"):
+        if content_encoding and content_encoding.strip().lower() not in ("", "identity"):
             from headwater_codecs.content_coding import ContentDecoder  # few bodies need it
 
             try:
@@ -179,7 +179,7 @@ class Framing:
             except HeadwaterError as error:
                 fault = error
         if self._parser is None:
-            self._parse(self._choose(b"", ended=True), frames)
+            self._parse(b"", frames, ended=True)
         if self._parser is not None and not self._ended:
             frames += self._parser.finish()
             fault = self._parser.fault or fault
@@ -188,10 +188,14 @@ class Framing:
         self._ended = True
         return frames
 
-    def _parse(self, data: bytes, frames: list[Frame | Fault]) -> None:
-        if self._parser is None:
-            data = self._choose(data)
+    def _parse(self, data: bytes, frames: list[Frame | Fault], ended: bool = False) -> None:
         parser = self._parser
+        if parser is None:
+            if data.startswith(b"data:") and not self._start:  # nearly always
+                parser = self._parser = SSEParser(self._max)
+            else:
+                data = self._choose(data, ended)
+                parser = self._parser
         if parser is not None:
             frames += parser.feed(data)
             if parser.fault is not None:
@@ -202,22 +206,20 @@ class Framing:
             self._ended = True
             frames.append(Fault(error.info.with_(phase="stream")))  # where a body is read, whoever reads it
 
-    def _choose(self, data: bytes, ended: bool = False) -> bytes:
+    def _choose(self, data: bytes, ended: bool) -> bytes:
         """Choose the parser by the first bytes that are not white space. What it is to be fed is given back, b"" while they do not tell."""
-        if not self._start and data.startswith(b"data:"):  # nearly always
-            self._parser = SSEParser(self._max)
-            return data
         data = self._start + data
         seen = data.lstrip(_SPACE)
+        content_type = self._content_type.partition(";")[0].strip().lower()
         if self.format == "aws-event-stream" and seen.startswith(b"\0"):  # the length of a message, always below 16 MiB
             self._parser = _message_parser(self._max)
             return seen
         if seen.startswith(_DOCUMENT_STARTS):
             self._parser = _DOCUMENTS[self.format](self._max)
-        elif seen.startswith(_SSE_STARTS) or (self._content_type == "text/event-stream" and seen and not seen.startswith(b"<")):
+        elif seen.startswith(_SSE_STARTS) or (content_type == "text/event-stream" and seen and not seen.startswith(b"<")):
             self._parser = SSEParser(self._max)
         elif seen and (ended or not any(start.startswith(seen) for start in _SSE_STARTS)):
-            self._parser = PageParser(self._content_type)
+            self._parser = PageParser(content_type)
         if self._parser is not None:
             self._start = b""
             return data

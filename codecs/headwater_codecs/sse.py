@@ -69,7 +69,10 @@ class SSEParser:
         if self.fault is not None:
             raise self.fault
         if self._start is not None:
-            data = self._without_bom(data)
+            if self._start or not data.startswith(_DATA):
+                data = self._without_bom(data)
+            else:  # nearly always
+                self._start = None
         if self._after_cr and data:
             self._after_cr = False
             if data[0] == 10:

@@ -90,11 +90,10 @@ class Aggregator:
         self.last_words: Sequence[Event] = ()  # what `abort` gave
         self.folded = 0  # events of the last batch that were folded before one raised
         self._blocks: dict[int, Block] = {}
-        self._count = 0
-        self._open_blocks: set[int] = set()
+        self._open_blocks = 0
         # Per kind of delta, the open blocks' `append`: being there is the permission to fold.
         self._text: dict[int, Callable[[str], None]] = {}
-        self._sinks: dict[type, dict[int, Callable[[str], None]]] = {TextDelta: self._text, ReasoningDelta: {}, RefusalDelta: {}, ToolCallDelta: {}}
+        self._sinks: dict[type, dict[int, Callable[[str], None]]] = {TextDelta: self._text}
 
     def feed(self, batch: Sequence[Event], /) -> Sequence[Event]:
         """Fold the events. Raises LocalProtocolError at an illegal one; those before it are folded, `folded` counts them."""
@@ -102,13 +101,18 @@ class Aggregator:
         left = iter(batch)
         try:
             for event in left:
-                if type(event) is TextDelta:  # most events by far; the table below says the same
+                if type(event) is TextDelta:  # most events by far; the table says the same
                     try:
                         text[event.index](event.text)
                         continue
                     except KeyError:
                         pass
-                self._fold(event)
+                kind = type(event)
+                following = STREAM[self.state].get(kind)
+                if following is None or (following == "ended" and self._open_blocks):
+                    raise LocalProtocolError(self._out_of_place(kind))
+                _FOLD[kind](self, event)
+                self.state = following
         except Exception:
             self.folded = len(batch) - length_hint(left) - 1
             raise
@@ -127,38 +131,37 @@ class Aggregator:
         if self.state == "ended":
             return []
         events: list[Event] = [] if self.state == "running" else [StreamStart(provider=self.response.provider)]
-        events += [ENDS[self._blocks[index].kind](index, complete=False) for index in sorted(self._open_blocks)]
+        events += [ENDS[self._blocks[index].kind](index, complete=False) for index in self._still_open()]
         events.append(StreamFailed(error, usage=self.response.usage))
         self.feed(events)
         self.last_words = events
         return events
 
-    def _fold(self, event: Event) -> None:
-        kind = type(event)
-        try:
-            following = STREAM[self.state][kind]
-        except KeyError:
-            raise LocalProtocolError(f"{kind.__name__} in a stream that is {self.state}") from None
-        if following == "ended" and self._open_blocks:
-            raise LocalProtocolError(f"{kind.__name__} while a block is open: {', '.join(f'{number}' for number in sorted(self._open_blocks))}")
-        _FOLD[kind](self, event)
-        self.state = following
+    def _still_open(self) -> list[int]:
+        return [index for index, block in self._blocks.items() if not block.closed]
 
-    def _open(self, event: TextStart | ReasoningStart | RefusalStart | ToolCallStart | OpaqueStart) -> None:
-        if event.index != self._count:
-            raise LocalProtocolError(f"{type(event).__name__} has index {event.index}, the next one is {self._count}")
-        self._count += 1
-        kind = OPENS[type(event)]
-        block = Block(kind, event.index, event.choice, event.item_id)
-        if isinstance(event, ToolCallStart):
-            block.id, block.name, block.arguments_kind = event.id, event.name, event.kind
-        elif isinstance(event, OpaqueStart):
-            block.opaque_kind = event.kind
-        self._blocks[event.index] = block
-        self._open_blocks.add(event.index)
+    def _out_of_place(self, kind: type[Event]) -> str:
+        if kind not in STREAM[self.state]:
+            return f"{kind.__name__} in a stream that is {self.state}"
+        return f"{kind.__name__} while a block is open: {', '.join(map(str, self._still_open()))}"
+
+    def _open(self, event: TextStart | ReasoningStart | RefusalStart | ToolCallStart | OpaqueStart) -> Block:
+        index, kind = event.index, OPENS[type(event)]
+        if index != len(self._blocks):
+            raise LocalProtocolError(f"{type(event).__name__} has index {index}, the next one is {len(self._blocks)}")
+        block = self._blocks[index] = Block(kind, index, event.choice, event.item_id)
+        self._open_blocks += 1
         self.response.choice(event.choice).blocks.append(block)
         if kind != "opaque":
-            self._sinks[_DELTA[kind]][event.index] = block.fragments.append
+            self._sinks.setdefault(_DELTA[kind], {})[index] = block.fragments.append
+        return block
+
+    def _open_call(self, event: ToolCallStart) -> None:
+        block = self._open(event)
+        block.id, block.name, block.arguments_kind = event.id, event.name, event.kind
+
+    def _open_opaque(self, event: OpaqueStart) -> None:
+        self._open(event).opaque_kind = event.kind
 
     def _delta(self, event: TextDelta | ReasoningDelta | RefusalDelta) -> None:
         try:
@@ -179,22 +182,29 @@ class Aggregator:
         what = "was never opened" if block is None else f"is {'closed' if block.closed else 'open'} and of kind {block.kind}"
         raise LocalProtocolError(f"{type(event).__name__} for block {event.index}, which {what}") from None
 
-    def _close(self, event: TextEnd | ReasoningEnd | RefusalEnd | ToolCallEnd | OpaqueEnd) -> None:
+    def _close(self, event: TextEnd | ReasoningEnd | RefusalEnd | ToolCallEnd | OpaqueEnd) -> Block:
         block = self._blocks.get(event.index)
         if block is None or block.closed or BLOCK[block.kind].get(type(event)) != "closed":
             self._illegal(event)
         assert block is not None
         block.closed = True
         block.complete = event.complete
-        self._open_blocks.discard(event.index)
-        if isinstance(event, OpaqueEnd):
-            block.raw = event.raw
-            return
-        del self._sinks[_DELTA[block.kind]][event.index]
-        if isinstance(event, TextEnd | ReasoningEnd | ToolCallEnd):
-            block.signature, block.meta = event.signature, event.meta
-        if isinstance(event, ReasoningEnd):
-            block.redacted, block.data = event.redacted, event.data
+        self._open_blocks -= 1
+        if block.kind != "opaque":
+            del self._sinks[_DELTA[block.kind]][event.index]
+        return block
+
+    def _close_signed(self, event: TextEnd | ReasoningEnd | ToolCallEnd) -> Block:
+        block = self._close(event)
+        block.signature, block.meta = event.signature, event.meta
+        return block
+
+    def _close_reasoning(self, event: ReasoningEnd) -> None:
+        block = self._close_signed(event)
+        block.redacted, block.data = event.redacted, event.data
+
+    def _close_opaque(self, event: OpaqueEnd) -> None:
+        self._close(event).raw = event.raw
 
     def _start(self, event: StreamStart) -> None:
         self.response.model, self.response.response_id = event.model, event.response_id
@@ -226,12 +236,17 @@ class Aggregator:
         self.response.choice(0).raw_finish_reason = event.raw_finish_reason
 
 
-_FOLD: dict[type, Callable[..., None]] = {
+_FOLD: dict[type, Callable[..., object]] = {
     StreamStart: Aggregator._start,
-    **dict.fromkeys(OPENS, Aggregator._open),
+    **dict.fromkeys((TextStart, ReasoningStart, RefusalStart), Aggregator._open),
+    ToolCallStart: Aggregator._open_call,
+    OpaqueStart: Aggregator._open_opaque,
     **dict.fromkeys((TextDelta, ReasoningDelta, RefusalDelta), Aggregator._delta),
     ToolCallDelta: Aggregator._arguments,
-    **dict.fromkeys((TextEnd, ReasoningEnd, RefusalEnd, ToolCallEnd, OpaqueEnd), Aggregator._close),
+    **dict.fromkeys((TextEnd, ToolCallEnd), Aggregator._close_signed),
+    ReasoningEnd: Aggregator._close_reasoning,
+    RefusalEnd: Aggregator._close,
+    OpaqueEnd: Aggregator._close_opaque,
     Citation: Aggregator._cite,
     UsageUpdate: Aggregator._usage,
     ChoiceEnd: Aggregator._end_choice,

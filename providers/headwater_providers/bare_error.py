@@ -1,4 +1,4 @@
-"""Which frames without choices are errors, though none of them says `error`.
+"""Which frames without choices are errors, though none of them says `error`, and what those say that are errors as a whole.
 
 `{"object": "error", "message": ..., "code": ...}` (FastChat), `{"code": ..., "message": ...}` (DashScope), `{"detail": ...}` (FastAPI),
 `{"base_resp": {"status_code": 1004, ...}}` (MiniMax), the inner error object alone, `{"message": ...}` from a gateway in front.
@@ -6,6 +6,9 @@
 
 from __future__ import annotations
 
+from headwater_codecs import tolerant_json
+
+NO_JSON = object()
 _MESSAGES = ("message", "msg", "error_message", "error_msg", "detail")
 _CODES = ("code", "error_code", "status", "status_code", "statusCode")
 _FINE = frozenset({"", "0", "200", "ok", "success", "succeeded"})
@@ -18,6 +21,24 @@ def says_error(error: object) -> bool:
     if isinstance(error, dict):
         return any(value not in (None, "", 0, False) and value != [] and value != {} for value in error.values())
     return bool(error)
+
+
+def value_of(data: bytes) -> object:
+    """A frame as a value that can be written again; `NO_JSON` where it is none."""
+    try:
+        return tolerant_json.decode(data)
+    except ValueError:
+        return NO_JSON
+
+
+def error_in(data: bytes) -> object:
+    """What a frame says that is an error as a whole."""
+    value = value_of(data)
+    if value is NO_JSON:
+        return data.decode("utf-8", "replace")
+    if isinstance(value, dict) and isinstance(error := value.get("error"), dict | list | str) and error:
+        return error
+    return value
 
 
 def is_bare_error(value: dict[str, object]) -> bool:

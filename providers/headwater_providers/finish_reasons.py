@@ -53,9 +53,11 @@ _ABSENT = frozenset({"", "null", "none"})  # Go's empty value, and null turned i
 
 def is_absent(raw: str) -> bool:
     """Whether the field says that the answer goes on."""
-    return raw.strip().lower() in _ABSENT
+    return raw not in FINISH and raw.strip().lower() in _ABSENT
 
 
 def unified(raw: str | None) -> FinishReason:
     """The vendor's word as one of ours; what nobody has heard of is `unknown`."""
-    return "unknown" if raw is None else FINISH.get(raw.strip().lower().replace("-", "_").replace(" ", "_"), "unknown")
+    if raw is None:
+        return "unknown"
+    return FINISH.get(raw) or FINISH.get(raw.strip().lower().replace("-", "_").replace(" ", "_"), "unknown")

@@ -44,7 +44,7 @@ _CUT: dict[type, type[BlockEnd]] = {
 class EventWriter:
     """Writes one stream. `take` hands over what was written since the last call."""
 
-    __slots__ = ("_held", "_next", "_open", "done", "model", "out", "provider", "response_id", "started", "usage")
+    __slots__ = ("_held", "_open", "done", "model", "next_index", "out", "provider", "response_id", "started", "usage")
 
     def __init__(self, provider: str | None = None) -> None:
         self.out: list[Event] = []
@@ -54,8 +54,8 @@ class EventWriter:
         self.model: str | None = None
         self.response_id: str | None = None
         self.usage: Usage | None = None
+        self.next_index = 0  # the number that the next block must carry
         self._held: list[Event] = []
-        self._next = 0
         self._open: dict[int, type[BlockEnd]] = {}
 
     def take(self) -> list[Event]:
@@ -63,23 +63,20 @@ class EventWriter:
         out, self.out = self.out, []
         return out
 
-    @property
-    def next_index(self) -> int:
-        """The number that the next block must carry."""
-        return self._next
-
     def begin(self) -> None:
         """Send StreamStart and what was held back, if that has not been done."""
         if not self.started:
             self.started = True
             self.out.append(StreamStart(self.model, self.response_id, self.provider))
-            self.out += self._held
-            self._held.clear()
+            if self._held:
+                self.out += self._held
+                self._held.clear()
 
     def open(self, start: BlockStart) -> int:
         """Open the block; its index must be `next_index`."""
-        self.begin()
-        self._next += 1
+        if not self.started:
+            self.begin()
+        self.next_index += 1
         self._open[start.index] = _CUT[type(start)]
         self.out.append(start)
         return start.index
@@ -100,10 +97,12 @@ class EventWriter:
 
     def count(self, usage: Usage) -> None:
         """Merge a usage report, and send the sum when it changed."""
-        merged = usage if self.usage is None else self.usage.merged(usage)
-        if merged != self.usage:
-            self.usage = merged
-            self.aside(UsageUpdate(merged))
+        if self.usage is not None:
+            usage = self.usage.merged(usage)
+            if usage == self.usage:
+                return
+        self.usage = usage
+        self.aside(UsageUpdate(usage))
 
     def finish(self, choices: Iterable[ChoiceEnd], detail: str | None = None) -> None:
         """End well: every choice, then Finish with the reason of the first one. Blocks must be closed."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,8 +15,8 @@ from hypothesis import strategies as st
 import headwater as hw
 from fuzz.checks import told
 from fuzz.mutations import PROTOCOLS, mutated_frames
+from headwater_codecs.openai_chat.plain import PLAIN
 from headwater_providers.event_translator import EventTranslator
-from headwater_providers.openai_chat.translate import ChatTranslator
 
 
 def _translators(base: type[EventTranslator] = EventTranslator) -> Iterator[type[EventTranslator]]:
@@ -27,8 +29,8 @@ def _never(*_: object) -> bool:
     return False
 
 
-def _expect_nothing(self: ChatTranslator, _: object) -> None:
-    self._plain = None
+def _refuse(_: bytes) -> NoReturn:
+    raise msgspec.DecodeError
 
 
 @contextmanager
@@ -38,7 +40,8 @@ def long_way() -> Iterator[None]:
         for translator in _translators():
             if "_plain" in vars(translator):
                 patch.setattr(translator, "_plain", _never)
-        patch.setattr(ChatTranslator, "_expect_plain", _expect_nothing)
+        for kind in PLAIN:
+            patch.setitem(PLAIN, kind, _refuse)
         yield
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from chat_frames import delta, frame
 from headwater_codecs.neutral import Diagnostic, Event, ReasoningDelta, ReasoningEnd, TextDelta
-from headwater_codecs.openai_chat.plain import PLAIN
+from headwater_codecs.openai_chat.plain import PLAIN, OpeningChunk
 from headwater_codecs.openai_chat.wire import Chunk, ChunkChoice, Delta
 from headwater_codecs.sse import Frame
 from headwater_providers.openai_chat import translate
@@ -53,6 +53,34 @@ def test_plain_finish(piece: bytes) -> None:
 def test_plain_reasoning(data: bytes) -> None:
     """So is one that is nothing but reasoning."""
     assert PLAIN["reasoning"](data).choices[0].delta.piece == "Hi"
+
+
+ROLE = FRAME.replace(b'"content":"Hi"', b'"role":"assistant","content":"","refusal":null')
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (ROLE, ("c1", "m", "")),
+        (ROLE.replace(b'"content":""', b'"content":null,"reasoning_content":""'), ("c1", "m", None)),
+        (ROLE.replace(b'"content":"",', b""), ("c1", "m", None)),
+        (FRAME, ("c1", "m", "Hi")),
+        (PADDED, ("c1", None, "Hi")),
+        (FRAME.replace(b'"c1"', b"null"), (None, "m", "Hi")),
+    ],
+)
+def test_plain_opening(data: bytes, told: tuple[str | None, str | None, str | None]) -> None:
+    """What comes before the first text, or with it, also names the answer and the model."""
+    chunk = PLAIN["opening"](data)
+    assert isinstance(chunk, OpeningChunk)
+    assert (chunk.id, chunk.model, chunk.choices[0].delta.piece) == told
+
+
+@pytest.mark.parametrize("data", [THOUGHT, FRAME.replace(b'"c1"', b"1"), FRAME.replace(b'"m"', b"{}"), b'{"choices":[],"id":"c1","model":"m"}'])
+def test_not_opening(data: bytes) -> None:
+    """Reasoning does not open a text, and odd names are read in full."""
+    with pytest.raises(msgspec.DecodeError):
+        PLAIN["opening"](data)
 
 
 @pytest.mark.parametrize(
@@ -187,16 +215,17 @@ MORE = st.fixed_dictionaries(
 TEXT_ONLY = st.builds(lambda text: frame_of(text, b"", None, {}, {}), TEXT)
 LAST = st.builds(lambda text, reason: frame_of(text, b"", None, {}, {"finish": reason}), TEXT, st.sampled_from(["stop", "length", "content_filter"]))
 ANY = st.builds(frame_of, TEXT, RAW, PADDING, EXTRA, MORE.map(dict))
+OPENING = st.sampled_from([ROLE, ROLE, ROLE.replace(b'"c1"', b'""'), ROLE.replace(b'"content":"",', b""), ROLE.replace(b'"m"', b"null")])
 CONTROL = st.sampled_from([b'{"choices":[],"usage":{"prompt_tokens":6}}', b'{"choices":[],"citations":["w"]}', b"null", b"{}", b"[DONE]"])
-FRAMES = st.lists(
-    st.one_of(TEXT_ONLY, TEXT_ONLY, TEXT_ONLY, TEXT_ONLY, LAST, ANY, ANY, st.sampled_from([FRAME, PADDED, THOUGHT, THOUGHT]), CONTROL), max_size=25
-)
+TEXTS = (TEXT_ONLY, TEXT_ONLY, TEXT_ONLY, TEXT_ONLY, OPENING, LAST)
+FRAMES = st.lists(st.one_of(*TEXTS, ANY, ANY, st.sampled_from([FRAME, PADDED, THOUGHT, THOUGHT]), CONTROL), max_size=25)
 
 
 def translated(frames: list[bytes], plain: bool) -> tuple[list[list[Event]], list[Diagnostic], int, bool]:
     """What comes of the frames, one at a time and then all that is left, with and without the plain reader."""
     translator = ChatTranslator()
-    translator._plain_allowed = plain
+    if not plain:
+        translator._plain_allowed, translator._plain = False, None
     out = [translator.feed([Frame(data)]) for data in frames[:6]]
     out.append(translator.feed([Frame(data) for data in frames[6:]]))
     out.append(translator.finish())
@@ -232,14 +261,14 @@ def test_the_plain_reader_is_used() -> None:
     frames += [Frame(FRAME.replace(b"Hi", b"t%d" % number)) for number in range(50)]
     translator = ChatTranslator()
     read = 0
-    original = translator._frame
+    original = translator._inside
 
     def counting(frame: Frame) -> None:
         nonlocal read
         read += 1
         original(frame)
 
-    translator._frame = counting  # type: ignore[method-assign, assignment]
+    translator._inside = counting  # type: ignore[method-assign]
     events = translator.feed(frames)
     assert [event.text for event in events if isinstance(event, ReasoningDelta)] == [f"r{number}" for number in range(50)]
     assert [event.text for event in events if isinstance(event, TextDelta)] == [f"t{number}" for number in range(50)]

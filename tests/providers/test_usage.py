@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from headwater_codecs.neutral import Usage
+from headwater_providers.openai_chat import usage
 from headwater_providers.openai_chat.usage import read_usage
 
 Json = dict[str, object]
@@ -43,3 +46,19 @@ THOUGHT: Json = {"completion_tokens_details": {"reasoning_tokens": 94}}
 def test_counts(raw: Json, input: int | None, output: int | None, cached: int | None, written: int | None, reasoning: int | None) -> None:
     """The counts are found; what is no count is unknown, and never zero."""
     assert read_usage(raw) == Usage(input, output, cached, written, reasoning, raw)
+
+
+_COUNT = st.none() | st.integers(-1, 9) | st.sampled_from([1 << 53, (1 << 53) + 1, 1 << 64, 3.0, 2.5, "3", "x", True, False])
+_PARTS = st.none() | st.just("odd") | st.dictionaries(st.sampled_from(["cached_tokens", "cache_write_tokens", "reasoning_tokens", "x"]), _COUNT)
+_REPORTS = st.builds(
+    lambda counts, parts: {**counts, **parts},
+    st.dictionaries(st.sampled_from(sorted(usage._COUNTS)), _COUNT),
+    st.dictionaries(st.sampled_from(sorted(usage._DETAILS)), _PARTS),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(_REPORTS)
+def test_the_usual_report_is_read_like_any(raw: Json) -> None:
+    """The short way for a report as OpenAI writes it gives what the long way gives."""
+    assert read_usage(raw) == usage._read_any(raw)

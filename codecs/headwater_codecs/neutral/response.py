@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from headwater_codecs.neutral.errors import ErrorInfo, HeadwaterError, exception_for
 from headwater_codecs.neutral.events import CallKind, Citation, FinishReason
@@ -77,47 +77,26 @@ class ToolCall(Struct, frozen=True, omit_defaults=True):
             raise exception_for(info) from error
 
 
-class Block:
+class Block(Struct, eq=False):
     """One block of an answer. `kind` says which of the fields mean something."""
 
-    __slots__ = (
-        "arguments_kind",
-        "choice",
-        "citations",
-        "closed",
-        "complete",
-        "data",
-        "fragments",
-        "id",
-        "index",
-        "item_id",
-        "kind",
-        "meta",
-        "name",
-        "opaque_kind",
-        "raw",
-        "redacted",
-        "signature",
-    )
-
-    def __init__(self, kind: BlockKind, index: int, choice: int, item_id: str | None = None) -> None:
-        self.kind: BlockKind = kind
-        self.index = index
-        self.choice = choice
-        self.item_id = item_id
-        self.fragments: list[str] = []
-        self.closed = False
-        self.complete = False
-        self.signature: str | None = None
-        self.meta: Raw | None = None
-        self.redacted = False
-        self.data: str | None = None
-        self.raw = b""
-        self.opaque_kind = ""
-        self.citations: list[Citation] = []
-        self.id = ""
-        self.name = ""
-        self.arguments_kind: CallKind = "function"
+    kind: BlockKind
+    index: int
+    choice: int
+    item_id: str | None = None
+    fragments: list[str] = []
+    closed: bool = False
+    complete: bool = False
+    signature: str | None = None
+    meta: Raw | None = None
+    redacted: bool = False
+    data: str | None = None
+    raw: bytes = b""
+    opaque_kind: str = ""
+    citations: list[Citation] = []
+    id: str = ""
+    name: str = ""
+    arguments_kind: CallKind = "function"
 
     @property
     def text(self) -> str:
@@ -138,16 +117,13 @@ class Block:
         return f"Block({self.kind!r}, index={self.index}, text={self.text!r}, complete={self.complete})"
 
 
-class Choice:
+class Choice(Struct, eq=False):
     """One of the answers asked for."""
 
-    __slots__ = ("blocks", "finish_reason", "index", "raw_finish_reason")
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self.blocks: list[Block] = []
-        self.finish_reason: FinishReason | None = None
-        self.raw_finish_reason: str | None = None
+    index: int
+    blocks: list[Block] = []
+    finish_reason: FinishReason | None = None
+    raw_finish_reason: str | None = None
 
     def _joined(self, kind: BlockKind) -> str:
         return "".join([block.text for block in self.blocks if block.kind == kind])
@@ -176,43 +152,24 @@ class Choice:
         return f"Choice({self.index}, blocks={self.blocks!r}, finish_reason={self.finish_reason!r})"
 
 
-class Response:
+class Response(Struct, eq=False):
     """The answer as far as it was received. The per-choice fields are those of choice 0; all are in `choices`."""
 
-    __slots__ = (
-        "_choices",
-        "attempts",
-        "detail",
-        "diagnostics",
-        "error",
-        "failed_attempts",
-        "headers",
-        "model",
-        "protocol",
-        "provider",
-        "request_id",
-        "requested_model",
-        "response_id",
-        "timing",
-        "usage",
-    )
-
-    def __init__(self) -> None:
-        self._choices: list[Choice] = []
-        self.detail: str | None = None
-        self.usage: Usage | None = None
-        self.error: ErrorInfo | None = None
-        self.model: str | None = None  # the provider's own name for it
-        self.requested_model: str | None = None
-        self.provider: str | None = None
-        self.protocol: str | None = None
-        self.response_id: str | None = None
-        self.request_id: str | None = None
-        self.attempts = 1  # requests made: retries, fallbacks and hedges included
-        self.failed_attempts: Sequence[FailedAttempt] = ()  # those before the one that is told, oldest first
-        self.headers: dict[str, str] = {}
-        self.diagnostics: list[Diagnostic] = []
-        self.timing = Timing()
+    _choices: list[Choice] = []
+    detail: str | None = None
+    usage: Usage | None = None
+    error: ErrorInfo | None = None
+    model: str | None = None  # the provider's own name for it
+    requested_model: str | None = None
+    provider: str | None = None
+    protocol: str | None = None
+    response_id: str | None = None
+    request_id: str | None = None
+    attempts: int = 1  # requests made: retries, fallbacks and hedges included
+    failed_attempts: Sequence[FailedAttempt] = ()  # those before the one that is told, oldest first
+    headers: dict[str, str] = {}
+    diagnostics: list[Diagnostic] = []
+    timing: Timing = field(default_factory=Timing)
 
     @property
     def choices(self) -> Sequence[Choice]:

@@ -41,7 +41,8 @@ class OpenAIChatAdapter:
 
     def translator(self, dialect: object = None, *, provider: str | None = None, choices: int = 1, raw: bool = False) -> Translator:
         """A fresh translator for one response."""
-        return ChatTranslator(chat_dialect({}, dialect), provider=provider, choices=choices, raw=raw)
+        flags = dialect if type(dialect) is ChatDialect else chat_dialect({}, dialect)
+        return ChatTranslator(flags, provider=provider, choices=choices, raw=raw)
 
     def dialect(self, overrides: Mapping[str, object], base: object = None) -> ChatDialect:
         """`base` with some flags replaced. Raises ConfigurationError for an unknown flag or a wrong type."""

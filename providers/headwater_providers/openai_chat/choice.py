@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-import msgspec
 from msgspec import Raw
 
-from headwater_codecs import tolerant_json
 from headwater_codecs.neutral import (
     ChoiceEnd,
     OpaqueEnd,
@@ -23,22 +21,17 @@ from headwater_codecs.neutral import (
     TextStart,
 )
 from headwater_codecs.openai_chat.wire import ABSENT, CallPiece, ChunkChoice, Delta, FunctionPiece, Json
-from headwater_codecs.tolerant_json import clean, has_surrogates, join_surrogates
+from headwater_codecs.tolerant_json import has_surrogates, join_surrogates
 from headwater_providers.finish_reasons import BREAKING, is_absent, unified
 from headwater_providers.openai_chat.citations import Citations
 from headwater_providers.openai_chat.dialect import ChatDialect
-from headwater_providers.openai_chat.reasoning import ReasoningDetails, reasoning_text, text_of
+from headwater_providers.openai_chat.reasoning import ReasoningDetails, read_part, reasoning_text
 from headwater_providers.openai_chat.think_tags import ThinkTags
-from headwater_providers.openai_chat.tool_calls import Oddity, ToolCalls, says_nothing
+from headwater_providers.openai_chat.tool_calls import ODDITIES, ToolCalls, says_nothing
 from headwater_providers.writer import BlockEnd, EventWriter
 
 _STARTS: dict[str, type[TextStart | ReasoningStart | RefusalStart]] = {"text": TextStart, "reasoning": ReasoningStart, "refusal": RefusalStart}
 _DELTAS: dict[str, type[TextDelta | ReasoningDelta | RefusalDelta]] = {"text": TextDelta, "reasoning": ReasoningDelta, "refusal": RefusalDelta}
-_ODDITIES: dict[Oddity, str] = {
-    "late_arguments": "a piece of a tool call came after the call's end and was left out",
-    "repeated_arguments": "the whole arguments of a tool call came once more and were left out",
-    "repeated_call_id": "two tool calls have the same id: the later one got an id of its own",
-}
 
 
 class Notes(Protocol):
@@ -50,7 +43,6 @@ class Notes(Protocol):
 
 
 UNOPENED = -1  # in place of a block's index
-_ROLE_ONLY = Delta(content="")  # how most answers begin
 
 
 class ChoiceState:
@@ -58,48 +50,54 @@ class ChoiceState:
 
     def __init__(self, number: int, writer: EventWriter, dialect: ChatDialect, notes: Notes) -> None:
         self.number = number
-        self.raw_finish: str | None = None
+        self.raw_finish: str | None = None  # None until it is known
         self.wrong: str | None = None  # what makes the answer unreadable, after `close`: a call that never got a name
-        self.sources = Citations(writer, number)
         self._writer = writer
         self._notes = notes
         self._kind = ""  # of the open block of prose, "" for none
         self._index = 0
         self._has_text = False  # whether the open block, or the last one, has a delta
-        self._calls = ToolCalls(writer, number, dialect.cumulative_deltas)
         self._call_is_last = False  # nothing came after the newest call
         self._refused = False
         self._tags = ThinkTags(dialect.think_open == "implicit") if dialect.think_tags else None
         self._cumulative: dict[str, str] | None = {} if dialect.cumulative_deltas else None
         self._held: dict[str, str] = {}  # channel -> high surrogate whose other half has not come
-        self._details = ReasoningDetails()
         self._fields_seen = False
         self._pieces = 0  # of content
         self._pieces_at_finish = 0
         self._has_deltas = False  # a delta brought content: a whole `message` is a repetition
+        # What few answers have is made when it comes.
+        self._text: int | None = None  # the newest block of text
+        self._sources: Citations | None = None
+        self._calls: ToolCalls | None = None
+        self._details: ReasoningDetails | None = None
         self._audio: int | None = None  # the open block
         self._audio_pieces: list[bytes] = []
 
     @property
-    def finished(self) -> bool:
-        """Whether the finish reason is known."""
-        return self.raw_finish is not None
+    def sources(self) -> Citations:
+        """Where the sources of this choice go."""
+        if self._sources is None:
+            self._sources = Citations(self._writer, self.number, self._text)
+        return self._sources
 
     @property
     def plain(self) -> tuple[str, int] | None:
         """Kind and index of the block that a plain piece would just be one delta more for; `UNOPENED` where text would open one. Else None."""
         if self._held or self.raw_finish is not None:
             return None
-        if not self._kind and not self._calls.calls:
-            return "text", UNOPENED
+        if not self._kind and self._calls is None:
+            return "opening", UNOPENED
         if not self._has_text or self._kind not in ("text", "reasoning"):
             return None
         return self._kind, self._index
 
     def first_text(self, piece: str) -> int:
         """A plain piece of text opens the block; its index is given back."""
-        self._prose("text", piece)
-        self._has_deltas = True
+        self._pieces += 1
+        self._open("text")
+        self._has_text = self._has_deltas = True
+        self._writer.out.append(TextDelta(self._index, piece))
         return self._index
 
     def feed(self, item: ChunkChoice, broken: bool = False) -> None:
@@ -108,12 +106,10 @@ class ChoiceState:
         `broken`: an error came with it, so the reason completes nothing.
         """
         delta = item.delta
-        if delta == _ROLE_ONLY and item.finish_reason is None and item.message is None and not item.text:
-            return
         if (item.message is not None or item.text) and not self._has_deltas and (delta is None or not _holds_content(delta)):
             if item.message is None:
                 self._prose("text", item.text or "")
-            elif not self.finished:  # behind the finish reason it is what was already said
+            elif self.raw_finish is None:  # behind the finish reason it is what was already said
                 self._delta(item.message)
         if delta is not None:
             before = self._pieces
@@ -124,12 +120,15 @@ class ChoiceState:
 
     def close(self, last: bool) -> None:
         """Close the open blocks, in index order. Done at the finish reason, and for the `last` time at the end, for what came after it."""
-        if not (self._kind or self._held or self._tags or self._calls.calls or self._details or self.sources.waiting) and self._audio is None:
-            return  # most answers have nothing left at their end
+        rare = self._calls or self._details or self._sources or self._tags or self._held
+        if not rare and self._audio is None:  # nothing but prose
+            self._close_prose()
+            return
         self.release()
-        self.wrong = self._calls.finish()
         ends: list[BlockEnd] = []
-        ends += self._calls.ends(last=last, cut=self._call_is_last and unified(self.raw_finish) in BREAKING)
+        if self._calls is not None:
+            self.wrong = self._calls.finish()
+            ends += self._calls.ends(last=last, cut=self._call_is_last and unified(self.raw_finish) in BREAKING)
         if self._audio is not None:
             ends.append(self._audio_end())
         if self._kind:
@@ -139,7 +138,7 @@ class ChoiceState:
         if self._details:  # a signature that came after its block was closed
             self._open("reasoning")
             self._close_prose()
-        if last and self.sources.waiting:  # sources of an answer without text
+        if last and self._sources is not None and self._sources.waiting:  # sources of an answer without text
             self._open("text")
             self._close_prose()
 
@@ -153,7 +152,8 @@ class ChoiceState:
     def give_up(self) -> None:
         """The stream failed: write what was received and not yet written, in blocks that end incomplete."""
         self.release()
-        self._calls.finish()
+        if self._calls is not None:
+            self._calls.finish()
         if self._audio is not None:
             self._writer.close(self._audio_end(complete=False))
         if self._kind == "reasoning":
@@ -163,10 +163,11 @@ class ChoiceState:
     def end(self) -> ChoiceEnd:
         """The choice's end: the unified reason beside the vendor's word."""
         reason = unified(self.raw_finish)
-        if reason == "tool_calls" and not self._calls.calls:
+        calls = self._calls.calls if self._calls is not None else []
+        if reason == "tool_calls" and not calls:
             self._notes.note("tool_calls_without_call", f"the finish reason is {self.raw_finish}, but there is no tool call")
             reason = "stop"
-        if reason == "stop" and any(call.complete for call in self._calls.calls):
+        if reason == "stop" and calls and any(call.complete for call in calls):
             reason = "tool_calls"
         elif reason == "stop" and self._refused:
             reason = "refusal"
@@ -201,21 +202,13 @@ class ChoiceState:
     def _parts(self, parts: list[Raw]) -> None:
         """Content as a list of typed parts (Mistral): thinking and text; anything else is kept as it is."""
         for raw in parts:
-            try:
-                part = msgspec.json.decode(raw)
-            except msgspec.DecodeError:  # bytes that are not UTF-8
-                part = clean(tolerant_json.decode(bytes(raw)))
-            kind = part.get("type") if isinstance(part, dict) else "text"
-            if kind in ("thinking", "reasoning"):
-                self._fields_seen = True
-                self._prose("reasoning", text_of(part))
-            elif kind in ("text", "output_text", None):
-                self._prose("text", text_of(part))
-            elif kind == "refusal" and isinstance(part, dict):
-                self._refused = True
-                self._prose("refusal", text_of(part.get("refusal")))
+            kind, text = read_part(raw)
+            self._fields_seen = self._fields_seen or kind == "reasoning"
+            self._refused = self._refused or kind == "refusal"
+            if kind in _STARTS:
+                self._prose(kind, text)
             else:
-                self._opaque(str(kind), bytes(raw))
+                self._opaque(kind, bytes(raw))
 
     def _call(self, piece: CallPiece, legacy: bool = False) -> None:
         if says_nothing(piece):
@@ -223,15 +216,17 @@ class ChoiceState:
         self.release()
         self._close_prose()
         self._notes.progress += 1
+        if self._calls is None:
+            self._calls = ToolCalls(self._writer, self.number, self._cumulative is not None)
         odd = self._calls.feed(piece, legacy)
         if odd is not None:
-            self._notes.note(odd, _ODDITIES[odd])
+            self._notes.note(odd, ODDITIES[odd])
         if odd not in ("late_arguments", "repeated_arguments"):
             self._pieces += 1
             self._call_is_last = True
 
     def _function_call(self, function: FunctionPiece) -> None:
-        if not self._calls.calls or self._calls.is_legacy:
+        if self._calls is None or not self._calls.calls or self._calls.is_legacy:
             self._call(CallPiece(function=function), legacy=True)
 
     def _opaque(self, kind: str, raw: bytes) -> None:
@@ -306,12 +301,15 @@ class ChoiceState:
         self._kind = kind
         self._has_text = False
         if kind == "text":
-            self.sources.text_opened(self._index)
+            self._text = self._index
+            if self._sources is not None:
+                self._sources.text_opened(self._index)
 
     def _leave_calls(self) -> None:
         """A block that is no call opens."""
-        self._calls.settle()
-        self._call_is_last = False
+        if self._calls is not None:
+            self._calls.settle()
+            self._call_is_last = False
 
     def _close_prose(self) -> None:
         if self._kind:
@@ -324,11 +322,13 @@ class ChoiceState:
         return TextEnd(self._index) if kind == "text" else RefusalEnd(self._index)
 
     def _reasoning_end(self, complete: bool = True) -> ReasoningEnd:
-        details, self._details = self._details, ReasoningDetails()
-        return details.end(self._index, self._has_text, complete)
+        details, self._details = self._details, None
+        return details.end(self._index, self._has_text, complete) if details is not None else ReasoningEnd(self._index, complete)
 
     def _reasoning_details(self, details: list[Json]) -> None:
         """Details belong to the open reasoning block. Without one they wait for it, or make one without text at the end."""
+        if self._details is None:
+            self._details = ReasoningDetails()
         self._notes.progress += self._details.feed(details)
         if self._kind == "" and not self._pieces:
             self._open("reasoning")

@@ -14,11 +14,11 @@ from headwater_providers.writer import EventWriter
 class Citations:
     """The sources of one choice."""
 
-    def __init__(self, writer: EventWriter, choice: int) -> None:
+    def __init__(self, writer: EventWriter, choice: int, text: int | None) -> None:
         self.waiting: list[Citation] = []  # came before there was a text
         self._writer = writer
         self._choice = choice
-        self._text: int | None = None  # the newest text block
+        self._text = text  # the newest text block
         self._seen: set[tuple[str, str | bytes]] = set()
 
     def cite(self, sources: list[object]) -> None:

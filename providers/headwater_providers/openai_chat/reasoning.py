@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec import Raw
 
+from headwater_codecs import tolerant_json
 from headwater_codecs.neutral import ReasoningEnd
 from headwater_codecs.openai_chat.wire import Delta, Json
-from headwater_codecs.tolerant_json import encode_json
+from headwater_codecs.tolerant_json import clean, encode_json
 
 _GROWING = ("text", "summary", "data")  # what comes in pieces; the rest is stated once
 
@@ -30,6 +32,20 @@ def text_of(parts: object) -> str:
     if isinstance(parts, list):
         return "".join(map(text_of, parts))
     return ""
+
+
+def read_part(raw: Raw) -> tuple[str, str]:
+    """What a part of content that is a list says: its kind, and its text where the kind is text, reasoning or refusal."""
+    try:
+        part = msgspec.json.decode(raw)
+    except msgspec.DecodeError:  # bytes that are not UTF-8
+        part = clean(tolerant_json.decode(bytes(raw)))
+    kind = part.get("type") if isinstance(part, dict) else "text"
+    if kind in ("thinking", "reasoning"):
+        return "reasoning", text_of(part)
+    if kind in ("text", "output_text", None):
+        return "text", text_of(part)
+    return str(kind), text_of(part.get("refusal")) if kind == "refusal" else ""
 
 
 class ReasoningDetails:

@@ -32,6 +32,11 @@ from headwater_providers.openai_chat.call import Call
 from headwater_providers.writer import EventWriter
 
 Oddity = Literal["late_arguments", "repeated_arguments", "repeated_call_id"]
+ODDITIES: dict[Oddity, str] = {
+    "late_arguments": "a piece of a tool call came after the call's end and was left out",
+    "repeated_arguments": "the whole arguments of a tool call came once more and were left out",
+    "repeated_call_id": "two tool calls have the same id: the later one got an id of its own",
+}
 LEGACY = "function_call"  # the key of the one call that the old field can hold
 _NOTHING = FunctionPiece()
 _NO_ID = frozenset({"null", "none"})  # Mistral writes the absent id so
@@ -231,4 +236,4 @@ def _signature(extra: dict[str, object]) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-__all__ = ["LEGACY", "Oddity", "ToolCalls", "says_nothing"]
+__all__ = ["LEGACY", "ODDITIES", "Oddity", "ToolCalls", "says_nothing"]

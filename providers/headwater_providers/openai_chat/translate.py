@@ -11,15 +11,15 @@ else but the finish reason reads those (`plain`), and the first piece of text to
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
-from headwater_codecs import tolerant_json
 from headwater_codecs.framing import Fault, snippet
 from headwater_codecs.neutral import Diagnostic, ErrorInfo, Event, RawFrame, ReasoningDelta, TextDelta, error_info
-from headwater_codecs.openai_chat.plain import PLAIN, PlainReader
+from headwater_codecs.openai_chat.plain import PLAIN, OpeningChunk, PlainFrame, PlainReader
 from headwater_codecs.openai_chat.wire import Chunk, ChunkChoice, decode_chunk, read_chunk
 from headwater_codecs.sse import Frame
 from headwater_codecs.tolerant_json import clean
-from headwater_providers.bare_error import is_bare_error, says_error
+from headwater_providers.bare_error import NO_JSON, error_in, is_bare_error, says_error, value_of
 from headwater_providers.errors import read_in_band
 from headwater_providers.odd_frames import SAID, frames_inside
 from headwater_providers.openai_chat.choice import UNOPENED, ChoiceState
@@ -32,7 +32,7 @@ MAX_CHOICES = 128  # what OpenAI lets one ask for; a number beyond is nonsense, 
 MAX_DIAGNOSTICS = 100  # a server that is odd in every frame shall not fill the memory
 _BROKEN_OFF = frozenset({"network", "truncated"})
 _KEEP_ALIVE = frozenset({"ping", "keepalive", "heartbeat"})  # event names, and words in place of JSON
-_NO_JSON = object()
+_NUMBER = attrgetter("number")
 
 
 class ChatTranslator:
@@ -48,11 +48,12 @@ class ChatTranslator:
         self._expected = choices
         self._raw = raw
         self._cited: list[list[object]] = []
-        self._plain: PlainReader | None = None  # reads a frame that is one more piece for the open block, when one is
-        self._plain_delta: type[TextDelta | ReasoningDelta] = TextDelta
-        self._plain_index = 0  # of the block, UNOPENED while there is none
         self._plain_allowed = not raw and not self._dialect.think_tags and not self._dialect.cumulative_deltas
-        self._hits = 0  # frames that the plain reader took since it was last set
+        # Reads a frame that is one more piece for the open block, or for the one that it would open.
+        self._plain: PlainReader | None = PLAIN["opening"] if self._plain_allowed else None
+        self._plain_delta: type[TextDelta | ReasoningDelta] = TextDelta
+        self._plain_index = UNOPENED  # of the block
+        self._hit = False  # the plain reader took a frame since it was last set
         self._pause = 0  # frames until it is tried again
         self._pauses = 1
 
@@ -68,26 +69,29 @@ class ChatTranslator:
         for frame in frames:
             if plain is not None and type(frame) is Frame and not frame.event:
                 try:
-                    choice = plain(frame.data).choices[0]
+                    chunk = plain(frame.data)
                 except (ValueError, RecursionError):  # also msgspec's own errors
                     self._refused()
                 else:
-                    if piece := choice.delta.piece:
-                        self._hits += 1
-                        if index == UNOPENED:
-                            index = self._plain_index = self._choices[0].first_text(piece)
-                        else:
-                            out.append(delta(index, piece))
+                    choice = chunk.choices[0]
+                    if index == UNOPENED:
+                        self._opening(chunk)
+                        plain, index = self._plain, self._plain_index
+                    elif piece := choice.delta.piece:
+                        self._hit = True
+                        out.append(delta(index, piece))
                     if choice.finish_reason:
-                        state = self._choices[0]
-                        state.finish(choice.finish_reason)
-                        self._settle()
-                        self._expect_plain(state)
+                        self._plain_finish(choice.finish_reason)
                         plain = self._plain
                     continue
             if writer.done:
                 break
-            self._frame(frame)
+            if isinstance(frame, Fault):
+                self._break_off(frame.error)
+            else:
+                if self._raw:
+                    writer.aside(RawFrame(frame.data, frame.event))
+                self._inside(frame)
             out, plain, delta, index = writer.out, self._plain, self._plain_delta, self._plain_index
         return writer.take()
 
@@ -113,13 +117,24 @@ class ChatTranslator:
         else:
             self._fail(error)
 
-    def _frame(self, frame: Frame | Fault) -> None:
-        if isinstance(frame, Fault):
-            self._break_off(frame.error)
-            return
-        if self._raw:
-            self._writer.aside(RawFrame(frame.data, frame.event))
-        self._inside(frame)
+    def _opening(self, chunk: PlainFrame) -> None:
+        """A plain frame before the first text, or with it."""
+        assert isinstance(chunk, OpeningChunk)
+        writer = self._writer
+        if chunk.id and writer.response_id is None:
+            writer.response_id = chunk.id
+        if chunk.model and writer.model is None:
+            writer.model = chunk.model
+        state = self._state(0)
+        if piece := chunk.choices[0].delta.piece:
+            self._plain, self._plain_index = PLAIN["text"], state.first_text(piece)
+
+    def _plain_finish(self, reason: str) -> None:
+        state = self._choices[0]
+        state.finish(reason)
+        self._settle()
+        if state.raw_finish is not None:
+            self._plain = None
 
     def _inside(self, frame: Frame) -> None:
         if frame.event and self._is_named(frame):
@@ -139,14 +154,14 @@ class ChatTranslator:
         """Whether the frame's name says what it is, whatever it holds: an error, a keep-alive."""
         event = frame.event.strip().lower()
         if event == "error":
-            self._in_band(self._error_value(frame.data))
+            self._in_band(error_in(frame.data))
             return True
         return _is_keep_alive(event)
 
     def _chunk(self, chunk: Chunk, frame: Frame, data: bytes) -> None:
         writer = self._writer
         error = chunk.error if chunk.error is not None and says_error(chunk.error) else None
-        if not chunk.choices and self._without_choices(chunk, error, frame, data):
+        if not chunk.choices and not chunk.usage and error is None and self._is_no_chunk(chunk, frame, data):
             return
         if chunk.id and writer.response_id is None:
             writer.response_id = chunk.id
@@ -168,13 +183,11 @@ class ChatTranslator:
         if chunk.citations:
             self._cite(chunk.citations)
         if error is not None:  # last: what came with it is kept
-            self._in_band(error if isinstance(error, dict | list | str) else self._error_value(data))
+            self._in_band(error if isinstance(error, dict | list | str) else error_in(data))
 
-    def _without_choices(self, chunk: Chunk, error: object, frame: Frame, data: bytes) -> bool:
-        """Usage, a keep-alive, an error that is not called so. True when the frame is dealt with."""
-        if chunk.usage or error is not None:
-            return False
-        value = self._value(data)
+    def _is_no_chunk(self, chunk: Chunk, frame: Frame, data: bytes) -> bool:
+        """A frame without choices: a keep-alive, or an error that is not called so. True when it is dealt with."""
+        value = value_of(data)
         if isinstance(value, dict) and is_bare_error(value):
             self._in_band(value)
             return True
@@ -206,18 +219,15 @@ class ChatTranslator:
         if self._pause:
             self._pause -= 1
         elif (block := state.plain) is not None and state.number == 0 and len(self._choices) == 1:
-            kind, index = block
-            if index == UNOPENED and (self._writer.response_id is None or self._writer.model is None):
-                return  # a plain frame's are not read
+            kind, self._plain_index = block
             self._plain = PLAIN[kind]
-            self._plain_delta = TextDelta if kind == "text" else ReasoningDelta
-            self._plain_index = index
-            self._hits = 0
+            self._plain_delta = ReasoningDelta if kind == "reasoning" else TextDelta
+            self._hit = False
 
     def _refused(self) -> None:
         """The plain reader refused a frame."""
         self._plain = None
-        if self._hits or self._plain_index == UNOPENED:
+        if self._hit or self._plain_index == UNOPENED:
             self._pauses = 1
         else:
             self._pauses = self._pause = min(2 * self._pauses, MAX_PAUSE)
@@ -248,8 +258,8 @@ class ChatTranslator:
                 if not self._writer.done:
                     self._inside(one)
             return
-        value = self._value(data)
-        if value is _NO_JSON:
+        value = value_of(data)
+        if value is NO_JSON:
             self._no_json(frame, data)
             return
         if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and says_error(value[0].get("error")):
@@ -284,28 +294,11 @@ class ChatTranslator:
         else:
             self.note(code, f"{what}; it was left out", snippet(data))
 
-    @staticmethod
-    def _value(data: bytes) -> object:
-        """The frame as a value that can be written again; `_NO_JSON` where it is none."""
-        try:
-            return tolerant_json.decode(data)
-        except ValueError:
-            return _NO_JSON
-
-    def _error_value(self, data: bytes) -> object:
-        """What a frame says that is an error as a whole."""
-        value = self._value(data)
-        if value is _NO_JSON:
-            return data.decode("utf-8", "replace")
-        if isinstance(value, dict) and isinstance(error := value.get("error"), dict | list | str) and error:
-            return error
-        return value
-
     def _in_band(self, payload: object) -> None:
         self._fail(read_in_band(clean(payload)).with_(phase="stream"))
 
     def _all_finished(self) -> bool:
-        return all(choice.finished for choice in self._choices.values())
+        return None not in [choice.raw_finish for choice in self._choices.values()]
 
     def _done(self) -> None:
         if not self._choices or not self._all_finished():
@@ -314,7 +307,7 @@ class ChatTranslator:
 
     def _end(self) -> None:
         """Close what is open and write the terminal, in the order of the choices."""
-        states = [self._state(number) for number in sorted(self._choices)] or [self._state(0)]
+        states = sorted(self._choices.values(), key=_NUMBER) or [self._state(0)]
         for state in states:
             state.close(last=True)
             if state.wrong is not None:

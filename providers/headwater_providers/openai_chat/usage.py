@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from headwater_codecs.neutral import Usage
+from headwater_codecs.openai_chat.plain import UsualUsage
 from headwater_providers.counts import read_count
 
 # Name -> the count that it is; where several are there, the first of this table has the say.
@@ -31,6 +34,24 @@ def read_usage(raw: dict[str, object]) -> Usage:
 
     Details go before the counts at the top. Some vendors (xAI) count reasoning beside the output instead of inside it; their total tells.
     """
+    try:
+        usual = msgspec.convert(raw, UsualUsage)
+    except msgspec.ValidationError:
+        return _read_any(raw)
+    inputs, outputs = usual.prompt_tokens_details, usual.completion_tokens_details
+    return _usage(
+        usual.prompt_tokens,
+        usual.completion_tokens,
+        usual.total_tokens,
+        inputs.cached_tokens if inputs is not None else None,
+        inputs.cache_write_tokens if inputs is not None else None,
+        outputs.reasoning_tokens if outputs is not None else None,
+        raw,
+    )
+
+
+def _read_any(raw: dict[str, object]) -> Usage:
+    """A report with other names, or with counts that are no integers."""
     counts: dict[str, int] = {}
     for name, places in _DETAILS.items():
         details = raw.get(name)
@@ -38,10 +59,21 @@ def read_usage(raw: dict[str, object]) -> Usage:
             _collect(details, places, counts)
     _collect(raw, _COUNTS, counts)
     get = counts.get
-    read, written, reasoning = get("read"), get("written"), get("reasoning")
-    if reasoning and read is not None and written is not None and get("total") == read + written + reasoning:
+    return _usage(get("read"), get("written"), get("total"), get("cached"), get("cache_write"), get("reasoning"), raw)
+
+
+def _usage(
+    read: int | None,
+    written: int | None,
+    total: int | None,
+    cached: int | None,
+    cache_write: int | None,
+    reasoning: int | None,
+    raw: dict[str, object],
+) -> Usage:
+    if reasoning and read is not None and written is not None and total == read + written + reasoning:
         written += reasoning
-    return Usage(read, written, get("cached"), get("cache_write"), reasoning, raw)
+    return Usage(read, written, cached, cache_write, reasoning, raw)
 
 
 def _collect(values: dict[str, object], places: dict[str, str], counts: dict[str, int]) -> None:
