@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How fast an example is on a busy machine is no property of the code: no deadline, and no complaint that making the examples was slow.
+settings.register_profile("headwater", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("headwater")
 
 
 @pytest.fixture(params=["asyncio", "trio"])

@@ -238,12 +238,12 @@ class BoundedFraming(Framing):
         super().__init__(format, content_type, content_encoding, max_frame)
         self._bound = self._left = max_answer
 
-    def _parse(self, data: bytes, frames: list[Frame | Fault]) -> None:
+    def _parse(self, data: bytes, frames: list[Frame | Fault], ended: bool = False) -> None:
         if len(data) <= self._left:
             self._left -= len(data)
-            super()._parse(data, frames)
+            super()._parse(data, frames, ended)
         else:
-            super()._parse(data[: self._left], frames)
+            super()._parse(data[: self._left], frames, ended)
             self._fail(AnswerTooLarge(f"the answer passed the limit of {self._bound} bytes: raise max_answer if this is expected"), frames)
 
 

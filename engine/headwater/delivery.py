@@ -245,13 +245,13 @@ class Delivery:
         """Tell the deadlines what this batch means: progress, or nothing but usage to come."""
         translator = self._translator
         assert translator is not None
-        if batch and (type(batch[-1]) not in NO_CONTENT or any(type(event) not in NO_CONTENT for event in batch)):
+        if batch and (type(batch[-1]) not in NO_CONTENT or not NO_CONTENT.issuperset(map(type, batch))):
             self._deadlines.progress()
             timing = self._response.timing
             timing.last_content = self._clock() - self._started
             if timing.first_content is None:
                 timing.first_content = timing.last_content
-        elif translator.progress != self._progress or any(type(event) not in NO_PROGRESS for event in batch):
+        elif translator.progress != self._progress or not NO_PROGRESS.issuperset(map(type, batch)):
             self._deadlines.progress()
         self._progress = translator.progress
         if translator.settled and not self._settled:

@@ -161,7 +161,7 @@ def read_frames(data: bytes, cuts: list[int]) -> tuple[list[bytes], str]:
 ALIKE = st.sampled_from([b"", b"a", b"b", b"cd", b"ef", b"ghi" * 40, b"jkl" * 40])  # few lengths and headers: heads repeat
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(ALIKE, max_size=12), st.lists(st.integers(0, 3000), max_size=6), st.none() | st.integers(0, 3000), st.none() | st.integers(0, 3000))
 def test_known_heads_are_read_as_unknown_ones(payloads: list[bytes], cuts: list[int], flipped: int | None, end: int | None) -> None:
     """Where heads repeat and are looked up, each message is read and checked as when nothing is remembered: also cut short, and with a wrong byte."""
@@ -224,7 +224,7 @@ HEADER_VALUES = st.text(max_size=9) | st.binary(max_size=9) | st.booleans()
 MESSAGES = st.tuples(st.dictionaries(st.text(min_size=1, max_size=5), HEADER_VALUES, max_size=3), st.binary(max_size=40))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(MESSAGES))
 def test_round_trip(messages: list[tuple[dict[str, HeaderValue], bytes]]) -> None:
     """What is encoded is read again."""

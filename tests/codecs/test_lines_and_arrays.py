@@ -76,7 +76,7 @@ def test_an_element_beyond_the_limit() -> None:
 ITEMS = st.text(max_size=6) | st.integers() | st.lists(st.booleans(), max_size=2)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.dictionaries(st.text(max_size=4), ITEMS, max_size=3), max_size=4), st.integers(1, 9))
 def test_any_array(values: list[dict[str, object]], size: int) -> None:
     """Any array of objects, in reads of any size."""

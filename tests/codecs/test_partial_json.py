@@ -198,7 +198,7 @@ def copied(value: object) -> object:
     return {key: copied(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(VALUES, st.booleans(), st.integers(1, 5), st.sampled_from([None, 1]))
 def test_ends_as_a_strict_parser_and_never_goes_back(value: object, ascii_only: bool, size: int, indent: int | None) -> None:
     """For any JSON at any cutting: no value disappears on the way, and the last view is what json.loads gives."""
@@ -215,7 +215,7 @@ def test_ends_as_a_strict_parser_and_never_goes_back(value: object, ascii_only: 
     assert partial.value == json.loads(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(alphabet='{}[]":,\\u0123abtrue nlfs-+.eE\n'), st.integers(1, 3))
 def test_never_raises_and_agrees_with_a_strict_parser_on_what_is_whole(text: str, size: int) -> None:
     """Any text at all: no exception, and complete exactly when a strict parser takes it."""

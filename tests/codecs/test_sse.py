@@ -238,14 +238,14 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
     return [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.lists(PIECES, max_size=40).map(b"".join), st.lists(st.integers(0, 1000), max_size=8))
 def test_same_as_the_standard(data: bytes, places: list[int]) -> None:
     """What a parser written straight from the standard finds, ours finds at any cutting."""
     assert without_end(feed_all(SSEParser(), cut(data, places))) == without_end(reference(data))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.binary(max_size=80), st.lists(st.integers(0, 1000), max_size=8))
 def test_same_as_the_standard_for_any_bytes(data: bytes, places: list[int]) -> None:
     """Any bytes at all: no crash, and the standard's frames."""

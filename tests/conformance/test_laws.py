@@ -259,7 +259,7 @@ def without_made_up_ids(events: Sequence[Event]) -> list[Event]:
     return plain
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(BODY, OPTIONS, st.integers(0, 2**32))
 @example('data: {"choices":[{"index":0,"delta":{"content":"a"}}],"x_groq":{"error":"e"},"citations":["u"]}\n\n', {}, 0)
 @example('data: {"choices":[{"index":-1,"delta":{"content":"a"}},{"index":1000000000,"delta":{"content":"b"}}]}\n\ndata: [DONE]\n\n', {}, 0)
@@ -287,7 +287,7 @@ def _held(block: Block) -> tuple[object, ...]:
     return block.kind, block.text, block.complete, block.signature, block.data, block.raw, block.name, len(block.citations)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(TEXT.filter(bool), st.sampled_from(["content", "reasoning_content", "refusal"])), min_size=1, max_size=12))
 def test_every_channel_keeps_its_text(pieces: list[tuple[str, str]]) -> None:
     """What is sent in a channel is what the response has in it, whatever the order."""

@@ -28,7 +28,7 @@ def test_every_encoder_has_a_row() -> None:
 
 
 @pytest.mark.parametrize("protocol", WAYS)
-@settings(max_examples=160, deadline=None)
+@settings(max_examples=160)
 @given(streams(), CUTS, CUTS)
 def test_any_stream(protocol: str, events: list[Event], batches: list[int], cuts: list[int]) -> None:
     """A lawful stream comes back as the table says, however it was written and wherever its bytes were cut."""
@@ -41,7 +41,7 @@ def test_any_stream(protocol: str, events: list[Event], batches: list[int], cuts
 
 
 @pytest.mark.parametrize("protocol", [protocol for protocol, wire in WIRES.items() if wire.bounded])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(streams())
 def test_a_second_round(protocol: str, events: list[Event]) -> None:
     """What came back once comes back the same, where blocks have borders, but for the wire's word for a reason that became another."""
@@ -55,7 +55,7 @@ def without_words(events: list[Event]) -> list[Event]:
     return [replace(event, raw_finish_reason=None) if isinstance(event, ChoiceEnd | Finish) else event for event in events]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(streams())
 def test_whole_response(events: list[Event]) -> None:
     """A Responses body has a place for everything that its stream has: a whole answer comes back as a streamed one does."""
@@ -78,7 +78,7 @@ def test_whole_gemini_answer_keeps_parts_as_they_came() -> None:
     assert [block.raw for block in again.blocks] == [raw]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(streams())
 def test_settled(events: list[Event]) -> None:
     """The one form is lawful, tells the same answer, and is the same for what is in it already."""
@@ -87,7 +87,7 @@ def test_settled(events: list[Event]) -> None:
     assert told(one_form) == told(events)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(streams())
 def test_in_sequence(events: list[Event]) -> None:
     """Blocks that are put in sequence lose nothing, keep their own order, and no two of one choice are open at a time."""

@@ -16,7 +16,7 @@ SEEDS = st.integers(0, 2**48)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=SEEDS)
 def test_mutated_bodies(protocol: str, seed: int) -> None:
     """Our fixtures, with bytes, frames and values that nobody would send."""
@@ -26,7 +26,7 @@ def test_mutated_bodies(protocol: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=SEEDS)
 def test_mutated_frames(protocol: str, seed: int) -> None:
     """Frames that are whole, in any order, with odd values in them: these get past the parsers, and deep into the translators."""
@@ -36,7 +36,7 @@ def test_mutated_frames(protocol: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.binary(max_size=200), content_type=st.sampled_from(CONTENT_TYPES), seed=SEEDS)
 def test_random_bytes(protocol: str, data: bytes, content_type: str, seed: int) -> None:
     """Bytes of no meaning under every content type."""

@@ -9,7 +9,7 @@ from headwater_codecs.neutral import Event
 from round_trip import streams
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(streams())
 def test_every_encoder_writes_every_stream(events: list[Event]) -> None:
     """Streams of every kind, those that another wire's translator would never give included."""

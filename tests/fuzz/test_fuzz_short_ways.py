@@ -46,7 +46,7 @@ def long_way() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(seed=st.integers(0, 2**48))
 def test_short_way_is_long_way(protocol: str, seed: int) -> None:
     """Frames of our fixtures, mutated: the same events both ways. (Only the long way notes odd values in fields that nobody reads.)"""

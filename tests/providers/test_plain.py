@@ -232,7 +232,7 @@ def translated(frames: list[bytes], plain: bool) -> tuple[list[list[Event]], lis
     return out, translator.diagnostics, translator.progress, translator.settled
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(FRAMES)
 def test_same_events(frames: list[bytes]) -> None:
     """With the plain reader and without, the events and the diagnostics are the same."""

@@ -121,7 +121,7 @@ def test_only_a_possible_tag_is_held(tag: str) -> None:
         assert tags.finish() == []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(
         st.sampled_from(["<think>", "</think>", "<thinking>", "</thought>", "<", ">", "`", "```", "\n", '"', "a", " ", "[THINK]", "[/"]), max_size=12

@@ -257,7 +257,7 @@ STOPS = st.builds(lambda index: {"contentBlockIndex": index}, st.integers(0, 1))
 EVENTS = st.tuples(st.just("contentBlockDelta"), DELTAS | MIXED) | st.tuples(st.just("contentBlockStop"), STOPS)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(EVENTS, max_size=12))
 def test_the_short_way_is_the_long_way(said: list[tuple[str, dict[str, object]]]) -> None:
     """Pieces of text give the same events whether they are read by the short way or, as with raw frames, by the long one."""
@@ -282,7 +282,7 @@ SAID = st.builds(
 ) | st.builds(lambda index: {"type": "content_block_stop", "index": index}, st.integers(0, 1))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(SAID, max_size=12))
 def test_the_short_way_is_the_long_way_for_packed_messages(said: list[dict[str, object]]) -> None:
     """The same for Anthropic's events in chunks: with raw frames each is read by the long way."""

@@ -57,7 +57,7 @@ _REPORTS = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(_REPORTS)
 def test_the_usual_report_is_read_like_any(raw: Json) -> None:
     """The short way for a report as OpenAI writes it gives what the long way gives."""

@@ -24,10 +24,11 @@ class OpenAIChatAdapter:
 
     def build(self, request: Request, target: Target, api_key: Secret | None) -> HttpRequest:
         """The request as HTTP. Raises ConfigurationError, naming the field, for what the protocol or the vendor cannot say."""
+        headers, query = self.envelope(target, api_key)
+        if request.extra_headers:
+            add_headers(headers, request.extra_headers)
         dialect = chat_dialect({}, target.dialect)
-        headers, _ = self.envelope(target, api_key)
-        add_headers(headers, request.extra_headers)
-        url = join_url(target.base_url, dialect.path, target.model if "{model}" in dialect.path else "", tuple(dialect.query.items()))
+        url = join_url(target.base_url, dialect.path, target.model if "{model}" in dialect.path else "", tuple(query.items()))
         return HttpRequest("POST", url, tuple(headers.items()), build_body(request, target, dialect))
 
     def envelope(self, target: Target, api_key: Secret | None) -> tuple[dict[str, str], Mapping[str, str]]:
@@ -36,7 +37,8 @@ class OpenAIChatAdapter:
         headers = dict(JSON_HEADERS)
         if api_key is not None:
             headers.update(authorization(api_key, dialect.auth, callable(target.api_key)))
-        add_headers(headers, target.headers)
+        if target.headers:
+            add_headers(headers, target.headers)
         return headers, dialect.query
 
     def translator(self, dialect: object = None, *, provider: str | None = None, choices: int = 1, raw: bool = False) -> Translator:
