@@ -307,13 +307,15 @@ class ChatTranslator:
 
     def _end(self) -> None:
         """Close what is open and write the terminal, in the order of the choices."""
-        states = sorted(self._choices.values(), key=_NUMBER) or [self._state(0)]
+        states = list(self._choices.values())
+        if len(states) != 1:
+            states = sorted(states, key=_NUMBER) or [self._state(0)]
         for state in states:
             state.close(last=True)
             if state.wrong is not None:
                 self._fail(error_info("malformed", state.wrong, phase="stream"))
                 return
-        self._writer.finish([state.end() for state in states])
+        self._writer.finish(map(ChoiceState.end, states))
         self._let_go()
 
     def _fail(self, error: ErrorInfo) -> None:
