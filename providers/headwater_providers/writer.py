@@ -102,7 +102,7 @@ class EventWriter:
             if usage == self.usage:
                 return
         self.usage = usage
-        self.aside(UsageUpdate(usage))
+        (self.out if self.started else self._held).append(UsageUpdate(usage))
 
     def finish(self, choices: Iterable[ChoiceEnd], detail: str | None = None) -> None:
         """End well: every choice, then Finish with the reason of the first one. Blocks must be closed."""
