@@ -86,7 +86,7 @@ class ChatTranslator:
                     continue
             if writer.done:
                 break
-            if isinstance(frame, Fault):
+            if type(frame) is Fault:
                 self._break_off(frame.error)
             else:
                 if self._raw:
@@ -119,7 +119,7 @@ class ChatTranslator:
 
     def _opening(self, chunk: PlainFrame) -> None:
         """A plain frame before the first text, or with it."""
-        assert isinstance(chunk, OpeningChunk)
+        assert type(chunk) is OpeningChunk
         writer = self._writer
         if chunk.id and writer.response_id is None:
             writer.response_id = chunk.id
