@@ -9,7 +9,7 @@ frames, so that nothing before them is lost.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, final
 
 from msgspec import Struct
 
@@ -28,6 +28,7 @@ _BOM = b"\xef\xbb\xbf"
 _SPACE = b" \t\r\n" + _BOM
 
 
+@final
 class Fault(Struct, frozen=True):
     """The bytes broke off or broke the rules; nothing follows it."""
 
@@ -154,7 +155,7 @@ class Framing:
         for data in batch:
             if self._ended:
                 break
-            if isinstance(data, Fault):
+            if type(data) is Fault:
                 self._ended = True
                 frames.append(data)
             elif self._fault is not None:

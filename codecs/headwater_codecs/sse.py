@@ -9,6 +9,8 @@ stream (no `data:`, as some gateways send) becomes a frame of type `error`.
 from __future__ import annotations
 
 import re
+from itertools import repeat
+from operator import contains
 
 import msgspec
 from msgspec import Struct
@@ -22,6 +24,8 @@ _DATA = b"data: "
 _EVENT = b"event: "
 _TYPED = re.compile(rb"^event: ([^\n]*)\ndata: ([^\n]+)\n\n", re.MULTILINE)
 _NEXT = b"\n\ndata: "  # from one frame of a single data line to the next
+_LF, _CR = 10, 13  # as numbers, which are found faster than bytes of length one
+_LINE_FEEDS = repeat(_LF)
 _BOM = b"\xef\xbb\xbf"
 _RETRY_DIGITS = 15  # more is no number of milliseconds, and int() refuses thousands of digits
 
@@ -75,12 +79,12 @@ class SSEParser:
                 self._start = None
         if self._after_cr and data:
             self._after_cr = False
-            if data[0] == 10:
+            if data[0] == _LF:
                 data = data[1:]
-        if b"\r" in data:
+        if _CR in data:
             self._after_cr = data.endswith(b"\r")  # it ends its line at once: waiting for an LF would hold the frame back
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        if b"\n" not in data:
+        if _LF not in data:
             if data:
                 self._hold(data)
             return []
@@ -120,7 +124,7 @@ class SSEParser:
 
     def _finish_frame(self, data: bytes, frames: list[Frame]) -> bytes:
         """Read on in a frame whose first lines came earlier; what follows its blank line is given back."""
-        if data[0] == 10:
+        if data[0] == _LF:
             self._dispatch(frames)
             return data[1:]
         lines, blank, rest = data.partition(b"\n\n")
@@ -135,7 +139,7 @@ class SSEParser:
         fits = len(data) <= self._max  # then no frame in it can be too large
         if fits and data.startswith(_DATA) and data.endswith(b"\n\n"):
             payloads = data[len(_DATA) : -2].split(_NEXT)
-            if data.count(b"\n") == 2 * len(payloads) and b"" not in payloads:  # nothing but one data line per frame
+            if b"" not in payloads and not any(map(contains, payloads, _LINE_FEEDS)):  # nothing but one data line per frame
                 last_id = self._id
                 frames += [Frame(payload, "", last_id) for payload in payloads] if last_id else map(Frame, payloads)
                 self._opened = True
@@ -169,7 +173,7 @@ class SSEParser:
         """Whole frames of any kind, the blank line of the last one left out."""
         last_id = self._id
         for block in data.split(b"\n\n"):
-            if fits and block.startswith(_DATA) and b"\n" not in block and len(block) > len(_DATA):
+            if fits and block.startswith(_DATA) and _LF not in block and len(block) > len(_DATA):
                 frames.append(Frame(block[len(_DATA) :], "", last_id))
             elif fits and (frame := _typed_frame(block, last_id)) is not None:
                 frames.append(frame)
@@ -266,6 +270,6 @@ class SSEParser:
 def _typed_frame(block: bytes, last_id: str) -> Frame | None:
     """A frame of an `event:` and a `data:` line, the form of every frame in several protocols; None for any other."""
     kind, _, data = block.partition(b"\ndata: ")
-    if data and kind.startswith(b"event: ") and b"\n" not in kind and b"\n" not in data:
+    if data and kind.startswith(b"event: ") and _LF not in kind and _LF not in data:
         return Frame(data, kind[7:].decode("utf-8", "replace"), last_id)
     return None

@@ -109,8 +109,8 @@ class Aggregator:
                         pass
                 kind = type(event)
                 following = STREAM[self.state].get(kind)
-                if following is None or (following == "ended" and self._open_blocks):
-                    raise LocalProtocolError(self._out_of_place(kind))
+                if following is None:
+                    raise LocalProtocolError(f"{kind.__name__} in a stream that is {self.state}")
                 _FOLD[kind](self, event)
                 self.state = following
         except Exception:
@@ -140,10 +140,9 @@ class Aggregator:
     def _still_open(self) -> list[int]:
         return [index for index, block in self._blocks.items() if not block.closed]
 
-    def _out_of_place(self, kind: type[Event]) -> str:
-        if kind not in STREAM[self.state]:
-            return f"{kind.__name__} in a stream that is {self.state}"
-        return f"{kind.__name__} while a block is open: {', '.join(map(str, self._still_open()))}"
+    def _must_be_closed(self, event: Finish | StreamFailed) -> None:
+        if self._open_blocks:
+            raise LocalProtocolError(f"{type(event).__name__} while a block is open: {', '.join(map(str, self._still_open()))}")
 
     def _open(self, event: TextStart | ReasoningStart | RefusalStart | ToolCallStart | OpaqueStart) -> Block:
         index, kind = event.index, OPENS[type(event)]
@@ -225,11 +224,13 @@ class Aggregator:
         """Passes through."""
 
     def _end(self, event: Finish) -> None:
+        self._must_be_closed(event)
         self.terminal = event
         self.response.usage = event.usage
         self.response.detail = event.detail
 
     def _fail(self, event: StreamFailed) -> None:
+        self._must_be_closed(event)
         self.terminal = event
         self.response.error = event.error
         self.response.usage = event.usage

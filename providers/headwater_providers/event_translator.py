@@ -60,7 +60,7 @@ class EventTranslator(ABC):
         return writer.take()
 
     def _take(self, frame: Frame | Fault) -> None:
-        if isinstance(frame, Fault):
+        if type(frame) is Fault:
             self._break_off(frame.error)
             return
         if frame.exception:

@@ -102,19 +102,21 @@ class EventWriter:
             if usage == self.usage:
                 return
         self.usage = usage
-        self.aside(UsageUpdate(usage))
+        (self.out if self.started else self._held).append(UsageUpdate(usage))
 
     def finish(self, choices: Iterable[ChoiceEnd], detail: str | None = None) -> None:
         """End well: every choice, then Finish with the reason of the first one. Blocks must be closed."""
-        self.begin()
+        if not self.started:
+            self.begin()
+        out = self.out
         reason: FinishReason = "unknown"
         raw = None
         for end in choices:
             if end.choice == 0:
                 reason, raw = end.finish_reason, end.raw_finish_reason
-            self.out.append(end)
+            out.append(end)
         self.done = True
-        self.out.append(Finish(reason, raw, self.usage, detail))
+        out.append(Finish(reason, raw, self.usage, detail))
 
     def fail(self, error: ErrorInfo, raw_finish_reason: str | None = None) -> None:
         """End badly: open blocks end incomplete."""

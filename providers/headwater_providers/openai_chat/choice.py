@@ -122,7 +122,8 @@ class ChoiceState:
         """Close the open blocks, in index order. Done at the finish reason, and for the `last` time at the end, for what came after it."""
         rare = self._calls or self._details or self._sources or self._tags or self._held
         if not rare and self._audio is None:  # nothing but prose
-            self._close_prose()
+            if self._kind:
+                self._writer.close(self._prose_end())
             return
         self.release()
         ends: list[BlockEnd] = []
@@ -295,8 +296,10 @@ class ChoiceState:
         self._writer.out.append(_DELTAS[kind](self._index, text))
 
     def _open(self, kind: str) -> None:
-        self._close_prose()
-        self._leave_calls()
+        if self._kind:
+            self._close_prose()
+        if self._calls is not None:
+            self._leave_calls()
         self._index = self._writer.open(_STARTS[kind](self._writer.next_index, self.number))
         self._kind = kind
         self._has_text = False

@@ -32,7 +32,7 @@ MAX_CHOICES = 128  # what OpenAI lets one ask for; a number beyond is nonsense, 
 MAX_DIAGNOSTICS = 100  # a server that is odd in every frame shall not fill the memory
 _BROKEN_OFF = frozenset({"network", "truncated"})
 _KEEP_ALIVE = frozenset({"ping", "keepalive", "heartbeat"})  # event names, and words in place of JSON
-_NUMBER = attrgetter("number")
+_NUMBER, _RAW_FINISH = attrgetter("number"), attrgetter("raw_finish")
 
 
 class ChatTranslator:
@@ -86,7 +86,7 @@ class ChatTranslator:
                     continue
             if writer.done:
                 break
-            if isinstance(frame, Fault):
+            if type(frame) is Fault:
                 self._break_off(frame.error)
             else:
                 if self._raw:
@@ -119,13 +119,13 @@ class ChatTranslator:
 
     def _opening(self, chunk: PlainFrame) -> None:
         """A plain frame before the first text, or with it."""
-        assert isinstance(chunk, OpeningChunk)
+        assert type(chunk) is OpeningChunk
         writer = self._writer
         if chunk.id and writer.response_id is None:
             writer.response_id = chunk.id
         if chunk.model and writer.model is None:
             writer.model = chunk.model
-        state = self._state(0)
+        state = self._choices[0] if self._choices else self._state(0)
         if piece := chunk.choices[0].delta.piece:
             self._plain, self._plain_index = PLAIN["text"], state.first_text(piece)
 
@@ -298,7 +298,7 @@ class ChatTranslator:
         self._fail(read_in_band(clean(payload)).with_(phase="stream"))
 
     def _all_finished(self) -> bool:
-        return None not in [choice.raw_finish for choice in self._choices.values()]
+        return None not in map(_RAW_FINISH, self._choices.values())
 
     def _done(self) -> None:
         if not self._choices or not self._all_finished():
@@ -307,13 +307,15 @@ class ChatTranslator:
 
     def _end(self) -> None:
         """Close what is open and write the terminal, in the order of the choices."""
-        states = sorted(self._choices.values(), key=_NUMBER) or [self._state(0)]
+        states = list(self._choices.values())
+        if len(states) != 1:
+            states = sorted(states, key=_NUMBER) or [self._state(0)]
         for state in states:
             state.close(last=True)
             if state.wrong is not None:
                 self._fail(error_info("malformed", state.wrong, phase="stream"))
                 return
-        self._writer.finish([state.end() for state in states])
+        self._writer.finish(map(ChoiceState.end, states))
         self._let_go()
 
     def _fail(self, error: ErrorInfo) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from headwater_codecs.neutral import Usage
-from headwater_codecs.openai_chat.plain import UsualUsage
+from headwater_codecs.openai_chat.plain import UsualInput, UsualOutput, UsualUsage
 from headwater_providers.counts import read_count
 
 # Name -> the count that it is; where several are there, the first of this table has the say.
@@ -27,6 +27,7 @@ _DETAILS = {
     "completion_tokens_details": {"reasoning_tokens": "reasoning"},
     "output_tokens_details": {"reasoning_tokens": "reasoning"},
 }
+_NO_INPUT, _NO_OUTPUT = UsualInput(), UsualOutput()
 
 
 def read_usage(raw: dict[str, object]) -> Usage:
@@ -37,43 +38,27 @@ def read_usage(raw: dict[str, object]) -> Usage:
     try:
         usual = msgspec.convert(raw, UsualUsage)
     except msgspec.ValidationError:
-        return _read_any(raw)
-    inputs, outputs = usual.prompt_tokens_details, usual.completion_tokens_details
-    return _usage(
-        usual.prompt_tokens,
-        usual.completion_tokens,
-        usual.total_tokens,
-        inputs.cached_tokens if inputs is not None else None,
-        inputs.cache_write_tokens if inputs is not None else None,
-        outputs.reasoning_tokens if outputs is not None else None,
-        raw,
-    )
+        counts = _counts(raw)
+        read, written, total = counts.get("read"), counts.get("written"), counts.get("total")
+        cached, cache_write, reasoning = counts.get("cached"), counts.get("cache_write"), counts.get("reasoning")
+    else:
+        read, written, total = usual.prompt_tokens, usual.completion_tokens, usual.total_tokens
+        inputs, outputs = usual.prompt_tokens_details or _NO_INPUT, usual.completion_tokens_details or _NO_OUTPUT
+        cached, cache_write, reasoning = inputs.cached_tokens, inputs.cache_write_tokens, outputs.reasoning_tokens
+    if reasoning and read is not None and written is not None and total == read + written + reasoning:
+        written += reasoning
+    return Usage(read, written, cached, cache_write, reasoning, raw)
 
 
-def _read_any(raw: dict[str, object]) -> Usage:
-    """A report with other names, or with counts that are no integers."""
+def _counts(raw: dict[str, object]) -> dict[str, int]:
+    """The counts of a report with other names, or with counts that are no integers."""
     counts: dict[str, int] = {}
     for name, places in _DETAILS.items():
         details = raw.get(name)
         if isinstance(details, dict):
             _collect(details, places, counts)
     _collect(raw, _COUNTS, counts)
-    get = counts.get
-    return _usage(get("read"), get("written"), get("total"), get("cached"), get("cache_write"), get("reasoning"), raw)
-
-
-def _usage(
-    read: int | None,
-    written: int | None,
-    total: int | None,
-    cached: int | None,
-    cache_write: int | None,
-    reasoning: int | None,
-    raw: dict[str, object],
-) -> Usage:
-    if reasoning and read is not None and written is not None and total == read + written + reasoning:
-        written += reasoning
-    return Usage(read, written, cached, cache_write, reasoning, raw)
+    return counts
 
 
 def _collect(values: dict[str, object], places: dict[str, str], counts: dict[str, int]) -> None:
