@@ -120,8 +120,7 @@ class ChoiceState:
 
     def close(self, last: bool) -> None:
         """Close the open blocks, in index order. Done at the finish reason, and for the `last` time at the end, for what came after it."""
-        rare = self._calls or self._details or self._sources or self._tags or self._held
-        if not rare and self._audio is None:  # nothing but prose
+        if not (self._calls or self._details or self._sources or self._tags or self._held) and self._audio is None:  # nothing but prose
             if self._kind:
                 self._writer.close(self._prose_end())
             return
@@ -164,11 +163,11 @@ class ChoiceState:
     def end(self) -> ChoiceEnd:
         """The choice's end: the unified reason beside the vendor's word."""
         reason = unified(self.raw_finish)
-        calls = self._calls.calls if self._calls is not None else []
+        calls = self._calls.calls if self._calls else []
         if reason == "tool_calls" and not calls:
             self._notes.note("tool_calls_without_call", f"the finish reason is {self.raw_finish}, but there is no tool call")
             reason = "stop"
-        if reason == "stop" and calls and any(call.complete for call in calls):
+        if reason == "stop" and calls and any(call.complete for call in calls):  # most answers have none
             reason = "tool_calls"
         elif reason == "stop" and self._refused:
             reason = "refusal"
@@ -296,10 +295,8 @@ class ChoiceState:
         self._writer.out.append(_DELTAS[kind](self._index, text))
 
     def _open(self, kind: str) -> None:
-        if self._kind:
-            self._close_prose()
-        if self._calls is not None:
-            self._leave_calls()
+        self._close_prose()
+        self._leave_calls()
         self._index = self._writer.open(_STARTS[kind](self._writer.next_index, self.number))
         self._kind = kind
         self._has_text = False
@@ -326,7 +323,7 @@ class ChoiceState:
 
     def _reasoning_end(self, complete: bool = True) -> ReasoningEnd:
         details, self._details = self._details, None
-        return details.end(self._index, self._has_text, complete) if details is not None else ReasoningEnd(self._index, complete)
+        return details.end(self._index, self._has_text, complete) if details else ReasoningEnd(self._index, complete)
 
     def _reasoning_details(self, details: list[Json]) -> None:
         """Details belong to the open reasoning block. Without one they wait for it, or make one without text at the end."""
