@@ -77,9 +77,11 @@ def is_json(text: str) -> bool:
 
 
 def encode_json(value: object) -> bytes:
-    """The value as JSON; `null` where it is nested too deeply to be written."""
+    """The value as JSON; `null` where it is nested too deeply to be written, and lone surrogates, in names too, replaced."""
     try:
         return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return encode_json(clean(value))
     except RecursionError:
         return b"null"
 

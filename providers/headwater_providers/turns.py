@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from msgspec import DecodeError
-from msgspec.json import decode, encode
+from msgspec.json import decode
 from msgspec.structs import replace
 
 from headwater_codecs.neutral.errors import ConfigurationError
 from headwater_codecs.neutral.request import FilePart, ImagePart, Message, Part, TextPart, ToolCallPart, ToolResultPart
+from headwater_codecs.tolerant_json import encode_json
 from headwater_providers.adapter import Target
 from headwater_providers.body import Json
 
@@ -171,7 +172,7 @@ def with_object(part: ToolCallPart) -> ToolCallPart:
     value = _decoded(part)
     if isinstance(value, dict):
         return part
-    return replace(part, arguments=encode({"input": part.arguments if value is None else value}).decode())
+    return replace(part, arguments=encode_json({"input": part.arguments if value is None else value}).decode())
 
 
 def _decoded(part: ToolCallPart) -> object:

@@ -29,6 +29,7 @@ from headwater_codecs.neutral import (
     Usage,
     UsageUpdate,
 )
+from headwater_codecs.tolerant_json import clean, has_surrogates
 
 BlockStart = TextStart | ReasoningStart | RefusalStart | ToolCallStart | OpaqueStart
 BlockEnd = TextEnd | ReasoningEnd | RefusalEnd | ToolCallEnd | OpaqueEnd
@@ -119,7 +120,7 @@ class EventWriter:
         out.append(Finish(reason, raw, self.usage, detail))
 
     def fail(self, error: ErrorInfo, raw_finish_reason: str | None = None) -> None:
-        """End badly: open blocks end incomplete."""
+        """End badly: open blocks end incomplete. Whatever the error quotes can be written down."""
         if self.done:
             return
         self.begin()
@@ -127,4 +128,5 @@ class EventWriter:
             self.out.append(self._open[index](index, complete=False))
         self._open.clear()
         self.done = True
-        self.out.append(StreamFailed(error, raw_finish_reason, self.usage))
+        quoted = {name: clean(text) for name in ("message", "code", "request_id") if (text := getattr(error, name)) and has_surrogates(text)}
+        self.out.append(StreamFailed(error.with_(**quoted) if quoted else error, raw_finish_reason, self.usage))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater_codecs.tolerant_json import decode, has_surrogates, join_surrogates
+from headwater_codecs.tolerant_json import decode, encode_json, has_surrogates, join_surrogates
 
 DECODED: dict[bytes, object] = {
     b'{"a": [1, 2.5, true, null]}': {"a": [1, 2.5, True, None]},
@@ -69,3 +69,25 @@ def test_join_surrogates_at_any_cutting(pieces: list[str]) -> None:
 def test_has_surrogates() -> None:
     """Only halves of pairs count, not the characters that they make."""
     assert [has_surrogates(text) for text in ("", "abc", "é🚀", "a\ud83d", "\ude80", "\ud83d\ude80")] == [False, False, False, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ({"a": ["x", 1]}, b'{"a":["x",1]}'),
+        ({"a": "\ud83d"}, '{"a":"\ufffd"}'.encode()),
+        ({"\ud83d": {"\udc00": 1}}, '{"\ufffd":{"\ufffd":1}}'.encode()),
+        ({"\ud83d\ude80": 1}, '{"🚀":1}'.encode()),
+    ],
+)
+def test_encode(value: object, written: bytes) -> None:
+    """Whatever was decoded can be written again, names too."""
+    assert encode_json(value) == written
+
+
+def test_encode_what_is_too_deep() -> None:
+    """It is null."""
+    value: object = "\ud800"
+    for _ in range(100_000):
+        value = [value]
+    assert encode_json(value) == b"null"

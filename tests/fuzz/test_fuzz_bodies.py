@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fuzz.checks import check_body
@@ -18,6 +18,7 @@ SEEDS = st.integers(0, 2**48)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @settings(max_examples=60)
 @given(seed=SEEDS)
+@example(seed=1617671)  # gemini-interactions: half a character in what an error quotes
 def test_mutated_bodies(protocol: str, seed: int) -> None:
     """Our fixtures, with bytes, frames and values that nobody would send."""
     random_ = random.Random(seed)
@@ -28,6 +29,8 @@ def test_mutated_bodies(protocol: str, seed: int) -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @settings(max_examples=60)
 @given(seed=SEEDS)
+@example(seed=9432)  # openai-responses: half a character in a name
+@example(seed=1000158)  # openai-text: the same in a report of usage
 def test_mutated_frames(protocol: str, seed: int) -> None:
     """Frames that are whole, in any order, with odd values in them: these get past the parsers, and deep into the translators."""
     random_ = random.Random(seed)

@@ -51,6 +51,13 @@ def test_content_begins_the_stream() -> None:
     assert writer.take() == [StreamStart(), Citation(0, url="u")]
 
 
+def test_an_error_that_quotes_half_a_character() -> None:
+    """It can be written down like every event."""
+    writer = EventWriter()
+    writer.fail(error_info("truncated", "still \ude80", code="\ud83d", request_id="r"))
+    assert writer.take()[-1] == StreamFailed(error_info("truncated", "still \ufffd", code="\ufffd", request_id="r"))
+
+
 def test_blocks_are_numbered() -> None:
     """Indices count the starts; a block can be closed once."""
     writer = EventWriter()

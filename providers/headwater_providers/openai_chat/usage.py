@@ -37,7 +37,7 @@ def read_usage(raw: dict[str, object]) -> Usage:
     """
     try:
         usual = msgspec.convert(raw, UsualUsage)
-    except msgspec.ValidationError:
+    except ValueError:  # also msgspec's own errors, and half a character in a name
         counts = _counts(raw)
         read, written, total = counts.get("read"), counts.get("written"), counts.get("total")
         cached, cache_write, reasoning = counts.get("cached"), counts.get("cache_write"), counts.get("reasoning")

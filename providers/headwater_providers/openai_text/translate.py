@@ -6,6 +6,7 @@ from headwater_codecs.framing import snippet
 from headwater_codecs.neutral import ChoiceEnd, ErrorInfo, error_info
 from headwater_codecs.openai_text.wire import decode_text
 from headwater_codecs.sse import Frame
+from headwater_codecs.tolerant_json import clean
 from headwater_providers.bare_error import is_bare_error, says_error
 from headwater_providers.event_translator import EventTranslator, Json, list_of, object_of, text_of, word_of
 from headwater_providers.finish_reasons import is_absent, unified
@@ -56,7 +57,7 @@ class TextTranslator(EventTranslator):
         self._writer.model = self._writer.model or word_of(value.get("model"))
         for item in list_of(value.get("choices")):
             self._choice(object_of(item))
-        if usage := object_of(value.get("usage")):
+        if usage := object_of(clean(value.get("usage"))):
             self._writer.count(read_usage(usage))
 
     def _choice(self, choice: Json) -> None:

@@ -278,6 +278,7 @@ def test_ids_go_to_calls_and_results_alike() -> None:
         ("[1]", '{"input":[1]}'),
         ('"x"', '{"input":"x"}'),
         ("{bad", '{"input":"{bad"}'),
+        ("\ud800", '{"input":"\ufffd"}'),
     ],
 )
 def test_arguments_that_are_no_object(arguments: str, sent: str) -> None:
