@@ -6,13 +6,16 @@ a mark and a JSON object. Whoever makes one up, or cuts it, has an unsigned bloc
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 from msgspec import Raw, Struct
 
 _MARK = "headwater:"
+_NOTHING = Raw()
 
 
-class Packed(Struct, frozen=True, omit_defaults=True):
+class Packed(NamedTuple):
     """What a provider wants back with a block."""
 
     signature: str | None = None
@@ -20,7 +23,13 @@ class Packed(Struct, frozen=True, omit_defaults=True):
     meta: Raw | None = None
 
 
-_decode = msgspec.json.Decoder(Packed).decode
+class _Wire(Struct, frozen=True, omit_defaults=True):
+    signature: str | None = None
+    data: str | None = None
+    meta: Raw = _NOTHING
+
+
+_decode = msgspec.json.Decoder(_Wire).decode
 
 
 def pack(signature: str | None, data: str | None, meta: Raw | None, *, redacted: bool = False) -> str | None:
@@ -29,7 +38,7 @@ def pack(signature: str | None, data: str | None, meta: Raw | None, *, redacted:
         return signature
     if redacted and meta is None and signature is None:
         return data
-    return _MARK + msgspec.json.encode(Packed(signature, data, meta)).decode("utf-8", "replace")
+    return _MARK + msgspec.json.encode(_Wire(signature, data, _NOTHING if meta is None else meta)).decode("utf-8", "replace")
 
 
 def unpack(text: str | None, *, redacted: bool = False) -> Packed:
@@ -37,6 +46,7 @@ def unpack(text: str | None, *, redacted: bool = False) -> Packed:
     if text is None or not text.startswith(_MARK):
         return Packed(data=text) if redacted else Packed(text)
     try:
-        return _decode(text[len(_MARK) :].encode("utf-8", "replace"))
+        wire = _decode(text[len(_MARK) :].encode("utf-8", "replace"))
+        return Packed(wire.signature, wire.data, wire.meta if len(bytes(wire.meta)) else None)
     except (msgspec.DecodeError, RecursionError):
         return Packed()

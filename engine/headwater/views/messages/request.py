@@ -77,6 +77,8 @@ def _messages(context: Context) -> Iterator[n.Message]:
                 dropped |= calls
                 continue
             dropped -= calls
+            if not message.items and all(isinstance(block, TextContent) and not block.text.strip() for block in message.content):
+                continue  # an empty answer, which providers refuse (OR-CC-04, ISS-26)
         elif isinstance(message, ToolResultMessage) and message.tool_call_id in dropped:
             continue
         yield _message(message)
