@@ -127,6 +127,7 @@ LIMITED: dict[str, tuple[bytes, list[Frame], bool]] = {
 }
 
 
+@pytest.mark.rows("WIRE-09")
 @pytest.mark.parametrize("name", LIMITED)
 def test_frame_limit(name: str) -> None:
     """The good frames before one that is too large are given, the next call raises, and the cutting changes nothing."""
@@ -238,6 +239,7 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
     return [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
 
 
+@pytest.mark.rows("WIRE-01", "WIRE-02", "ISS-52")
 @settings(max_examples=400, deadline=None)
 @given(st.lists(PIECES, max_size=40).map(b"".join), st.lists(st.integers(0, 1000), max_size=8))
 def test_same_as_the_standard(data: bytes, places: list[int]) -> None:
@@ -245,6 +247,7 @@ def test_same_as_the_standard(data: bytes, places: list[int]) -> None:
     assert without_end(feed_all(SSEParser(), cut(data, places))) == without_end(reference(data))
 
 
+@pytest.mark.rows("WIRE-01", "WIRE-19")
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=80), st.lists(st.integers(0, 1000), max_size=8))
 def test_same_as_the_standard_for_any_bytes(data: bytes, places: list[int]) -> None:
@@ -257,6 +260,7 @@ def without_end(frames: list[Frame]) -> list[tuple[bytes, str, str, int | None, 
     return [(frame.data, frame.event, frame.id, frame.retry, frame.terminated) for frame in frames]
 
 
+@pytest.mark.rows("WIRE-15")
 def test_an_error_field_is_an_error_frame() -> None:
     """Older llama.cpp servers write `error: {...}` where a data line should be; at any cutting it comes behind what it interrupted."""
     raw = b'data: {"a":1}\n\nerror: {"code":500,"message":"engine died"}\n\n'

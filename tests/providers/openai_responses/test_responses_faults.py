@@ -272,6 +272,7 @@ def test_items_that_are_kept(last: Json, complete: bool) -> None:
     assert [(block.complete, json.loads(block.raw)) for block in answer.blocks] == [(complete, SEARCH)]
 
 
+@pytest.mark.rows("OR-RSS-04")
 def test_differing_texts_are_noted() -> None:
     """What is out stands; that it was restated otherwise is told."""
     answer = headwater.decode(P, [sse(CREATED, text(0, "m1", "Hello"), done(0, **message("m1", "Goodbye")), end())])

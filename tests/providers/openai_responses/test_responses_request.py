@@ -53,6 +53,7 @@ def message(*texts: str) -> dict[str, object]:
     return {"type": "message", "role": "assistant", "id": "m1", "phase": "final", "status": "completed", "content": content}
 
 
+@pytest.mark.rows("OR-RS-06", "OR-RS-03", "ISS-46")
 def test_what_came_goes_back_byte_for_byte() -> None:
     """Reasoning and items that are not modelled."""
     sent = body(THOUGHT, OpaquePart("web_search_call", ITEM), TEXT)
@@ -60,12 +61,14 @@ def test_what_came_goes_back_byte_for_byte() -> None:
     assert ITEM in sent
 
 
+@pytest.mark.rows("OR-RS-05", "OR-RS-07", "ISS-46", "ISS-47")
 def test_ids_go_back_behind_their_reasoning() -> None:
     """Message and call keep the ids that the provider gave them."""
     call = {"id": "fc1", "type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
     assert items(THOUGHT, TEXT, CALL)[1:] == [message("A"), call]
 
 
+@pytest.mark.rows("OR-RS-05", "OR-RS-06", "OR-RS-07", "ISS-46")
 def test_no_ids_without_their_reasoning() -> None:
     """The provider refuses an item under its id whose reasoning is not there; without the id it is a text or a call like any other."""
     call = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
@@ -78,6 +81,7 @@ def test_stored_reasoning_goes_back_without_its_content() -> None:
     assert items(UNKNOWN_THOUGHT, TEXT, store=True) == [reasoning, message("A")]
 
 
+@pytest.mark.rows("OR-RS-05")
 def test_parts_of_one_message_are_one_item() -> None:
     """A second item of the same id would be refused."""
     other = TextPart("B", None, TEXT.meta)
@@ -102,6 +106,7 @@ def test_an_item_that_is_no_object_is_refused(raw: bytes) -> None:
         body(OpaquePart("web_search_call", raw))
 
 
+@pytest.mark.rows("OR-RS-05", "OR-RS-06", "ISS-46")
 @pytest.mark.parametrize(
     "origin",
     [Origin("anthropic", "anthropic-messages", "claude"), Origin("openai", "openai-responses", "gpt-4o"), Origin("openai", "openai-chat", "gpt-5")],
@@ -127,6 +132,7 @@ def test_the_messages_are_not_changed() -> None:
     assert body(*parts) == body(*parts)
 
 
+@pytest.mark.rows("OR-RS-02")
 def test_a_reasoning_model_of_the_vendor_asks_for_its_encrypted_reasoning() -> None:
     """The flags by the model's name hold for a further protocol too: without them the reasoning is lost between two turns (OR-RS-02)."""
     registries = new_registries(plugins=False)
