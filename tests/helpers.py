@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
+import pytest
+from _pytest.mark import ParameterSet
 
 from aws_messages import aws_bytes
 from headwater_codecs.neutral import Event, RawFrame
@@ -17,6 +19,7 @@ RANDOM_CUTS = 20
 MADE_UP_ID = "*"  # stands in a fixture for a call id that Headwater made up
 
 _Item = TypeVar("_Item", covariant=True)
+_Case = TypeVar("_Case")
 Json = dict[str, object]
 
 
@@ -48,6 +51,12 @@ def feed_all(stage: Stage[_Item], chunks: Iterable[bytes]) -> list[_Item]:
         items += stage.feed(chunk)
     items += stage.finish()
     return items
+
+
+def with_rows(cases: Mapping[str, _Case], rows: Mapping[str, str]) -> list[ParameterSet]:
+    """The cases of a table as parameters, by name; some are marked with the rows that they cover, as words. A name that is no case is an error."""
+    assert rows.keys() <= cases.keys(), sorted(rows.keys() - cases.keys())
+    return [pytest.param(case, id=name, marks=[pytest.mark.rows(*rows[name].split())] if name in rows else ()) for name, case in cases.items()]
 
 
 class Fixture(NamedTuple):

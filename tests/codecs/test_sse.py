@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headwater_codecs.neutral import FrameTooLarge
 from headwater_codecs.sse import MAX_UNFRAMED, Frame, SSEParser
-from helpers import every_split, feed_all
+from helpers import every_split, feed_all, with_rows
 
 CASES: dict[str, tuple[bytes, list[Frame]]] = {
     "one frame": (b"data: a\n\n", [Frame(b"a")]),
@@ -71,7 +71,29 @@ CASES: dict[str, tuple[bytes, list[Frame]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+ROWS = {
+    "one space is dropped, the next is data": "WIRE-03",
+    "field without a colon": "WIRE-03",
+    "unknown fields": "WIRE-03",
+    "several data lines are joined by LF": "WIRE-05 ISS-52",
+    "event type ends with its frame": "WIRE-05",
+    "empty data is left out": "WIRE-06 ISS-52",
+    "event type of a frame without data": "WIRE-06",
+    "comments": "WIRE-04 ISS-37",
+    "CRLF": "WIRE-02 ISS-52",
+    "CR": "WIRE-02",
+    "LF then CRLF": "WIRE-02",
+    "byte order mark": "WIRE-02",
+    "last frame without its blank line": "WIRE-07 AMB-60",
+    "last frame cut in its line": "WIRE-07 AMB-60",
+    "id stays": "WIRE-08",
+    "id with NUL is ignored": "WIRE-08",
+    "retry": "WIRE-08",
+    "bytes that are not UTF-8": "WIRE-19",
+}
+
+
+@pytest.mark.parametrize("name", with_rows({name: name for name in CASES}, ROWS))
 def test_rule(name: str) -> None:
     """Each rule gives its frames, wherever the bytes are cut."""
     data, expected = CASES[name]
