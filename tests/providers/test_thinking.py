@@ -26,7 +26,7 @@ MAPPED = {"off": "zero", "low": "small"}
     "OR-CMP-03",
     "OR-CMP-08",
 )
-@pytest.mark.rows()
+@pytest.mark.rows
 @pytest.mark.parametrize(
     ("format", "flags", "on", "off"),
     [

@@ -8,6 +8,7 @@ from msgspec import Raw
 
 from headwater_codecs.neutral import (
     ConfigurationError,
+    ImagePart,
     Message,
     Model,
     OpaquePart,
@@ -16,7 +17,9 @@ from headwater_codecs.neutral import (
     ReasoningPart,
     Request,
     TextPart,
+    Tool,
     ToolCallPart,
+    system,
     tool_result,
     user,
 )
@@ -140,3 +143,49 @@ def test_a_reasoning_model_of_the_vendor_asks_for_its_encrypted_reasoning() -> N
         target = registries.resolve(Model(f"openai/{name}", protocol="openai-responses", api_key="k"))
         built = registries.adapter("openai-responses").build(Request(model=name, messages=[user("hi")]), target, None)
         assert msgspec.json.decode(built.body).get("include") == included
+
+
+@pytest.mark.rows("OR-RS-01", "OR-RS-02", "OR-RS-04", "OR-RS-08")
+def test_a_whole_conversation() -> None:
+    """The full history as items, never a reference to an earlier response; `strict` is always said, since left out it would be true."""
+    image = ImagePart(data="AA==", media_type="image/png")
+    tools = (Tool("f", "Does it.", {"type": "object"}), Tool("g", strict=True))
+    messages = [
+        system("Be brief."),
+        user("look", image),
+        user(""),
+        Message("assistant", (TextPart("A"), ToolCallPart("c1", "f", " "), ToolCallPart("c2", "g", '{"a":1}'), ToolCallPart("c3", "g"))),
+        tool_result("c1", "one"),
+        tool_result("c2", (TextPart("two"), image)),
+        tool_result("c3", ""),
+    ]
+    request = Request(model="gpt-5", messages=messages, tools=tools, tool_choice="f", max_tokens=9, temperature=0.0, reasoning="low", store=False)
+    shown = {"type": "input_image", "image_url": "data:image/png;base64,AA==", "detail": "auto"}
+    call = {"type": "function_call", "name": "g"}
+    assert msgspec.json.decode(OpenAIResponsesAdapter().build(request, TARGET, None).body) == {
+        "model": "gpt-5",
+        "input": [
+            {"role": "user", "content": [{"type": "input_text", "text": "look"}, shown]},
+            {"role": "assistant", "content": "A"},
+            {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+            {**call, "call_id": "c2", "arguments": '{"a":1}'},
+            {**call, "call_id": "c3", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "c1", "output": "one"},
+            {"type": "function_call_output", "call_id": "c2", "output": [{"type": "input_text", "text": "two"}, shown]},
+            {"type": "function_call_output", "call_id": "c3", "output": ""},
+        ],
+        "stream": True,
+        "instructions": "Be brief.",
+        "max_output_tokens": 9,
+        "temperature": 0.0,
+        "store": False,
+        "tools": [
+            {"type": "function", "name": "f", "description": "Does it.", "parameters": {"type": "object"}, "strict": False},
+            {"type": "function", "name": "g", "parameters": {"type": "object", "properties": {}}, "strict": True},
+        ],
+        "tool_choice": {"type": "function", "name": "f"},
+        "reasoning": {"effort": "low", "summary": "auto"},
+        "include": ["reasoning.encrypted_content"],
+    }
+    off = msgspec.json.decode(OpenAIResponsesAdapter().build(Request(model="gpt-5", messages=[user("hi")], reasoning="off"), TARGET, None).body)
+    assert (off["reasoning"], off.get("include")) == ({"effort": "none"}, None)

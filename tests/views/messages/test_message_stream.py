@@ -202,6 +202,33 @@ class Swallow:
         return []
 
 
+ENDS = {
+    "openai-responses": sse(
+        {"type": "response.output_text.delta", "item_id": "i1", "output_index": 0, "content_index": 0, "delta": "Hi"},
+        {"type": "response.completed", "response": {"id": "r1", "model": "m", "status": "completed", "output": []}},
+    ),
+    "anthropic-messages": sse(
+        {"type": "message_start", "message": {"id": "r1", "model": "m"}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Hi"}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+        {"type": "message_stop"},
+    ),
+    "openai-chat": sse({"choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}, "[DONE]"),
+}
+
+
+@pytest.mark.rows("OR-RSS-12", "OR-ANS-07", "WIRE-14", "ISS-31", "AMB-64")
+@pytest.mark.parametrize("protocol", ENDS)
+async def test_the_end_is_told_at_once(protocol: str) -> None:
+    """`done` comes with the protocol's own end, although the provider holds the connection open."""
+    upstream = Answer(ENDS[protocol], open=True)
+    async with run(upstream) as (engine, _), m.stream(engine, model(protocol=protocol), HI) as stream:
+        assert shown(await collect(stream))[-1] == ("done", "stop")
+        assert stream.message.text() == "Hi"
+        assert upstream.closed == []
+
+
 @pytest.mark.rows("OR-SW-08", "OR-CL-03", "OR-EV-20", "ISS-27")
 @pytest.mark.parametrize(("breaks", "said"), [(True, "a stage failed: ZeroDivisionError: out of order"), (False, "a stage ended the stream")])
 async def test_a_crash_is_a_terminal_error(breaks: bool, said: str) -> None:
