@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
@@ -51,6 +53,22 @@ def feed_all(stage: Stage[_Item], chunks: Iterable[bytes]) -> list[_Item]:
         items += stage.feed(chunk)
     items += stage.finish()
     return items
+
+
+def count_calls(work: Callable[[], None]) -> int:
+    """How many functions run while `work` does: a measure that no load of the machine changes."""
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls
 
 
 def with_rows(cases: Mapping[str, _Case], rows: Mapping[str, str]) -> list[ParameterSet]:

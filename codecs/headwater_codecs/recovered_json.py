@@ -14,6 +14,7 @@ from headwater_codecs.partial_json import PartialJson
 from headwater_codecs.tolerant_json import clean
 
 Mode = Literal["strict", "repaired", "partial", "invalid"]
+MAX_DEPTH = 100  # of nested values: what is deeper cannot be copied or written without care, and no tool takes it
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+\\?"?', re.DOTALL)  # also one without its end
 _ODD = re.compile(r'\\(?!["\\/bfnrtu])|\\.|[\x00-\x1f]')  # a backslash without meaning, an escape, a raw control character
 _ESCAPED = {"\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -23,7 +24,7 @@ class Recovered(NamedTuple):
     """The object (`{}` where there is none), and what it took to get it.
 
     strict: valid as it came, or blank. repaired: whole, after escapes were mended. partial: the good part of something cut or followed by something
-    else. invalid: nothing of it is an object.
+    else. invalid: nothing of it is an object, or it is nested too deeply.
     """
 
     value: dict[str, object]
@@ -76,8 +77,15 @@ def _begun(text: str) -> dict[str, object] | None:
 
 
 def _object(value: object) -> dict[str, object] | None:
-    cleaned = clean(value) if isinstance(value, dict) else None  # a lone surrogate could not be written again
+    if not isinstance(value, dict) or _is_deeper(value, MAX_DEPTH):
+        return None
+    cleaned = clean(value)  # a lone surrogate could not be written again
     return cleaned if isinstance(cleaned, dict) else None
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels == 0 or any(_is_deeper(item, levels - 1) for item in inner if isinstance(item, dict | list))
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -109,5 +109,7 @@ def test_never_raises_and_can_be_written(text: str) -> None:
 
 @pytest.mark.rows("OR-JX-01")
 def test_deep_nesting() -> None:
-    """Depth is no reason to raise."""
-    assert recover_object('{"a":' * 100_000).mode == "partial"
+    """Depth is no reason to raise, and nothing is cut off silently: what is too deep is nothing."""
+    assert recover_object('{"a":' * 100_000) == recover_object('{"a":' * 101 + "1" + "}" * 101) == Recovered({}, "invalid")
+    assert recover_object('{"a":' * 100 + "1" + "}" * 100).mode == "strict"
+    assert recover_object('{"a":' * 99 + "[1").mode == "partial"

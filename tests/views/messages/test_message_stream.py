@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
 from collections.abc import Sequence
-from types import FrameType
+from pathlib import Path
 
 import anyio
 import pytest
 
 import headwater as hw
-from engine.upstream import KEY, NO_RETRY, Answer, Upstream, delta, error_body, finish_only, good, model, run, settle
+from engine.upstream import KEY, Answer, Upstream, delta, error_body, finish_only, good, model, run, settle
 from headwater.views import messages as m
 from headwater_codecs.neutral import NetworkError
+from helpers import count_calls
 from loopback import Asked, Reply, loopback
 from told import sse
 from views.messages.seen import lawful, shown, writer
@@ -270,34 +273,28 @@ async def test_a_hundred_thousand_deltas() -> None:
 
 def work(deltas: int) -> int:
     """How many functions run while so many pieces of text and of arguments are fed one by one, the arguments looked at each time."""
-    calls = 0
-
-    def count(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
     view = writer()
     view.feed([hw.StreamStart(), hw.TextStart(0), hw.ToolCallStart(1, "c", "f"), hw.ToolCallDelta(1, '{"a":"')])
-    sys.setprofile(count)
-    try:
+
+    def feed() -> None:
         for _ in range(deltas):
             view.feed([hw.TextDelta(0, "ab")])
             (event,) = view.feed([hw.ToolCallDelta(1, "x")])
             assert isinstance(event, m.ToolCallDelta)
             assert event.parsed_so_far
-    finally:
-        sys.setprofile(None)
-    return calls
+
+    return count_calls(feed)
 
 
-WEATHER = m.ToolDefinition("weather", "The weather.", {"type": "object", "properties": {"city": {"type": "string"}}})
+EXAMPLE = re.search(r"```python\n(.*?)```", (Path(__file__).parents[3] / "docs" / "messages.md").read_text("utf-8"), re.DOTALL)
 
 
-async def test_the_example() -> None:
-    """What the view's documentation shows: a conversation with a tool, over sockets, kept in lines."""
+async def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:
+    """What the view's page shows runs: a conversation with a tool, over sockets."""
     function = {"index": 0, "id": "call_1", "function": {"name": "weather", "arguments": '{"city":'}}
     rest = {"index": 0, "function": {"arguments": '"Rome"}'}}
     call = sse(
+        {"choices": [{"index": 0, "delta": {"content": "Let me see. "}}]},
         {"choices": [{"index": 0, "delta": {"tool_calls": [function]}}]},
         {"choices": [{"index": 0, "delta": {"tool_calls": [rest]}, "finish_reason": "tool_calls"}]},
         "[DONE]",
@@ -308,35 +305,34 @@ async def test_the_example() -> None:
             await reply.begin()
             await reply.send(call)
         else:
-            await reply.chat("Sunny.")
+            await reply.chat("Sunny", "!")
 
-    printed: list[str] = []
+    assert EXAMPLE is not None
+    example: dict[str, object] = {"__name__": "example"}
+    exec(compile(EXAMPLE[1], "docs/messages.md", "exec"), example)
+    main = example["main"]
+    assert callable(main)
     with anyio.fail_after(5):
         async with loopback(script) as server:
-            asked = hw.Model("scripted-1", provider="custom", base_url=server.base_url, api_key=KEY)
-            async with hw.Engine(retry=NO_RETRY) as engine:
-                context = m.prompt("How is the weather in Rome?", tools=[WEATHER])
-                while True:
-                    async with m.stream(engine, asked, context) as answer:
-                        async for event in answer:
-                            if event.type == "text_delta":
-                                printed.append(event.delta)
-                    context = context.with_messages(answer.message)
-                    if not (calls := answer.message.tool_calls()):
-                        break
-                    context = context.with_messages(*[m.tool_result(call, f"Sun in {call.arguments['city']}.") for call in calls])
-    assert printed == ["Sunny."]
+            await main(hw.Model("scripted-1", provider="custom", base_url=server.base_url, api_key=KEY))
+    assert capsys.readouterr().out == "Let me see. Sunny!\n"
     messages = server.asked[1].body["messages"]
     assert isinstance(messages, list)
     assert messages[1:] == [
         {
             "role": "assistant",
-            "content": None,
+            "content": "Let me see. ",
             "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Rome"}'}}],
         },
-        {"role": "tool", "tool_call_id": "call_1", "content": "Sun in Rome."},
+        {"role": "tool", "tool_call_id": "call_1", "content": "Sunny in Rome."},
     ]
-    assert m.decode_context(m.encode(context)) == context
+
+
+def test_it_is_imported_only_by_who_uses_it() -> None:
+    """The facade does not bring a view along, nor the view what only the check of arguments needs."""
+    code = "import sys, headwater; a = 'headwater.views' in sys.modules; import headwater.views.messages; print(a, 'jsonschema' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout == "False False\n"
 
 
 async def test_retries_show_the_answer_that_came() -> None:

@@ -10,6 +10,7 @@ async with hw.Engine() as engine:
     print(answer.message.stop_reason)
 """
 
+from headwater.views.messages.arguments import check_arguments
 from headwater.views.messages.events import (
     Done,
     Error,
@@ -90,6 +91,7 @@ __all__ = [
     "Usage",
     "UserMessage",
     "assistant",
+    "check_arguments",
     "complete",
     "decode_context",
     "decode_message",
