@@ -60,6 +60,7 @@ def turns(*messages: Message, **fields: object) -> object:
 HI = [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]
 
 
+@pytest.mark.rows("PI-AN-13")
 def test_http() -> None:
     """Address and headers; a base URL with the version is taken too, a bearer key is a flag, and extra headers have the last word."""
     sent = built(extra_headers={"anthropic-beta": "x-1", "Anthropic-Version": "2024-01-01"})
@@ -189,7 +190,7 @@ def test_schema_beside_effort() -> None:
     assert sent["output_config"] == {"effort": "high", "format": {"type": "json_schema", "schema": {"type": "object"}}}
 
 
-@pytest.mark.rows("OR-AN-11", "OR-CMP-20")
+@pytest.mark.rows("OR-AN-11", "OR-CMP-20", "PI-OPT-20")
 def test_cache_breakpoints() -> None:
     """The last system block, the last tool and the last block of all are marked, where the dialect says so; a part's own mark stays."""
     mark = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}

@@ -133,6 +133,33 @@ def test_an_empty_answer_is_left_out() -> None:
     assert [message.role for message in m.to_request("prov/model-1", context).messages] == ["user", "user"]
 
 
+@pytest.mark.rows("AMB-25", "OR-RS-03", "OR-AN-04", "ISS-45")
+def test_another_model_gets_no_thinking() -> None:
+    """Signatures, thinking and items stay with the model that made them; text and calls go to any."""
+    answer = m.AssistantMessage(
+        (m.ThinkingContent("hm", "sig-t"), m.TextContent("a", "sig-x"), CALL),
+        protocol="anthropic-messages",
+        provider="anthropic",
+        model="claude-a",
+        stop_reason="toolUse",
+        items=(m.ProviderItem(1, "server_tool_use", b'{"type":"server_tool_use"}'),),
+    )
+    context = m.prompt("hi").with_messages(answer, m.tool_result(CALL, "ok"))
+    own, other = (
+        body(m.to_request(hw.Model(name, provider="anthropic", protocol="anthropic-messages", api_key="sk-test-key"), context))
+        for name in ("claude-a", "claude-b")
+    )
+    assert isinstance(own, dict)
+    assert isinstance(other, dict)
+    assert [[block["type"] for block in turn["content"]] for turn in own["messages"]] == [
+        ["text"],
+        ["thinking", "server_tool_use", "text", "tool_use"],
+        ["tool_result"],
+    ]
+    assert [[block["type"] for block in turn["content"]] for turn in other["messages"]] == [["text"], ["text", "tool_use"], ["tool_result"]]
+    assert "sig-" not in json.dumps(other)
+
+
 @pytest.mark.rows("ISS-34", "AMB-09", "OR-EV-23")
 def test_cut_calls_are_not_replayed() -> None:
     """Nor are their results."""

@@ -161,6 +161,18 @@ async def test_leaving_early(after: int) -> None:
     assert stream.message.failed
 
 
+@pytest.mark.rows("OR-SW-04")
+@pytest.mark.parametrize("topology", ["fan-out", "staged"])
+async def test_leaving_an_answer_that_is_there(topology: str) -> None:
+    """What the actors read ahead was not told: the message says so, although the response is whole."""
+    async with run(Answer(delta("a"), good("b")), topology=topology) as (engine, _):
+        async with m.stream(engine, model(), HI) as stream:
+            assert isinstance(await anext(stream), m.Start)
+            await settle()
+        assert (stream.message.stop_reason, stream.message.text()) == ("aborted", "a")
+        assert stream.message.error_message == "the answer was left before its end"
+
+
 @pytest.mark.rows("OR-SW-04", "AMB-66", "G-41")
 async def test_cancelled_while_it_waits() -> None:
     """Cancellation passes through as itself; the message says `aborted`."""

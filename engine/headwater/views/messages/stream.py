@@ -16,7 +16,7 @@ from headwater.views.messages.request import RequestFields, to_request
 from headwater.views.messages.types import AssistantMessage, Context
 from headwater.views.messages.usage import CostOf
 from headwater.views.messages.writer import MessageWriter, Parity
-from headwater_codecs.neutral import Model
+from headwater_codecs.neutral import Model, error_info
 
 
 class MessageStream:
@@ -43,7 +43,7 @@ class MessageStream:
         try:
             await self._stream.__aexit__(kind, error, traceback)
         finally:
-            self._writer.fail(self._stream.response.error)
+            self._writer.fail(self._stream.response.error or error_info("aborted", "the answer was left before its end"))
 
     def __aiter__(self) -> Self:
         return self
