@@ -116,7 +116,7 @@ def test_the_end_in_a_message() -> None:
                 parser.finish()
 
 
-@pytest.mark.rows("WIRE-36", "WIRE-37", "WIRE-38")
+@pytest.mark.rows("WIRE-36", "WIRE-37")
 def test_frames() -> None:
     """Events, exceptions and errors as frames, in their order."""
     data = (

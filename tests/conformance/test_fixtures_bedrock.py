@@ -36,7 +36,6 @@ ROWS = {
     "bedrock-converse-headers-without-message-type": "WIRE-36",
     "bedrock-converse-unknown-events": "WIRE-38 AMB-72",
     "bedrock-converse-usage-of-a-cache": "WIRE-44",
-    "bedrock-converse-text-behind-messages": "WIRE-41",
     "bedrock-converse-reasoning-redacted": "WIRE-45 ISS-51 ISS-55",
     "bedrock-converse-calls-empty-input": "WIRE-46",
     "bedrock-converse-calls-cut": "ISS-34",

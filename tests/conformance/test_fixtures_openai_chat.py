@@ -22,7 +22,7 @@ ROWS = {
     "reasoning-mirrored": "OR-CCS-03",
     "text-reasoning-text": "OR-CCS-04 AMB-21",
     "tool-call-between-texts": "OR-CCS-04 AMB-21",
-    "everything-beside-the-text": "OR-CCS-05",
+    "everything-beside-the-text": "WIRE-50",
     "tool-call-in-pieces": "OR-CCS-06",
     "tool-calls-interleaved": "OR-CCS-06 AMB-28 AMB-50 ISS-41",
     "tool-call-name-in-pieces": "OR-CCS-06",

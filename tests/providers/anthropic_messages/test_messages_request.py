@@ -60,7 +60,7 @@ def turns(*messages: Message, **fields: object) -> object:
 HI = [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]
 
 
-@pytest.mark.rows("PI-AN-13")
+@pytest.mark.rows("PI-AN-13", "OR-TR-03")
 def test_http() -> None:
     """Address and headers; a base URL with the version is taken too, a bearer key is a flag, and extra headers have the last word."""
     sent = built(extra_headers={"anthropic-beta": "x-1", "Anthropic-Version": "2024-01-01"})
