@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
 import headwater as hw
@@ -16,7 +17,7 @@ from engine.upstream import KEY, Answer, Upstream, delta, error_body, finish_onl
 from headwater.views import messages as m
 from headwater_codecs.neutral import NetworkError
 from helpers import count_calls
-from loopback import Asked, Reply, loopback
+from loopback import Asked, Loopback, Reply, loopback
 from told import sse
 from views.messages.seen import lawful, shown, writer
 
@@ -269,6 +270,28 @@ async def test_a_reader_that_stops_holds_the_source_back() -> None:
         assert len(events) == 1 + 50 + 1 + 1  # text_start, the deltas, text_end, done
 
 
+@pytest.mark.rows("AMB-22", "AMB-68")
+async def test_a_further_listener() -> None:
+    """One that is slow gets merged deltas, and the same message; the terminal reaches both."""
+    async with run(Answer(delta("a"), delta("b"), good("c"))) as (engine, _):
+        inner = engine.stream(m.to_request(model(), HI))
+        async with m.MessageStream(inner) as stream:
+            slow = inner.subscribe("coalesce", 1)
+            events = await collect(stream)
+            view = m.MessageWriter(inner.response)
+            seen = [event async for batch in batches(slow) for event in view.feed(batch)]
+    assert shown(events)[-2:] == shown(seen)[-2:] == [("text_end", 0, "abc"), ("done", "stop")]
+    assert [event for event in shown(seen) if "text_delta" in str(event)] == [("text_delta", 0, "abc")]
+    lawful(seen)
+    assert view.message.content == stream.message.content
+
+
+async def batches(subscription: hw.Subscription) -> AsyncIterator[Sequence[hw.Event]]:
+    """What a listener gets, batch by batch."""
+    while (batch := await subscription.next_batch()) is not None:
+        yield batch
+
+
 @pytest.mark.rows("AMB-76", "OR-EV-22", "OR-SW-09")
 async def test_a_hundred_thousand_deltas() -> None:
     """Each costs the same, held or not; the message at any of them is what it was."""
@@ -298,11 +321,36 @@ def work(deltas: int) -> int:
     return count_calls(feed)
 
 
-EXAMPLE = re.search(r"```python\n(.*?)```", (Path(__file__).parents[3] / "docs" / "messages.md").read_text("utf-8"), re.DOTALL)
+PAGE = (Path(__file__).parents[3] / "docs" / "messages.md").read_text("utf-8")
+FIRST, WITH_A_TOOL = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
-async def test_the_example() -> None:
-    """What the view's page shows runs: a conversation with a tool, over sockets."""
+async def run_example(code: str, server: Loopback, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What an example of the page prints, run as it stands, in a thread with an event loop of its own."""
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    printed: list[str] = []
+    names = {"__name__": "example", "print": lambda *words, **_: printed.append(" ".join(map(str, words)))}
+    with anyio.fail_after(5):
+        await anyio.to_thread.run_sync(lambda: exec(compile(code, "docs/messages.md", "exec"), names))
+    return printed
+
+
+async def test_the_first_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is short, and does what it says."""
+
+    async def script(asked: Asked, reply: Reply) -> None:
+        await reply.chat("Ray", "leigh.")
+
+    assert len([line for line in FIRST.splitlines() if line]) < 15
+    async with loopback(script) as server:
+        printed = await run_example(FIRST, server, monkeypatch)
+    assert printed == ["Ray", "leigh.", f"stop {m.Usage(3, False, 2, None, None, 5)}"]
+    assert server.asked[0].body["messages"] == [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why is the sky blue?"}]
+
+
+async def test_the_example_with_a_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The call is run, its result goes back with it, and the answer ends the loop."""
     function = {"index": 0, "id": "call_1", "function": {"name": "weather", "arguments": '{"city":'}}
     rest = {"index": 0, "function": {"arguments": '"Rome"}'}}
     call = sse(
@@ -319,16 +367,8 @@ async def test_the_example() -> None:
         else:
             await reply.chat("Sunny", "!")
 
-    assert EXAMPLE is not None
-    printed: list[str] = []
-    example: dict[str, object] = {"__name__": "example", "print": lambda text, **_: printed.append(text)}
-    exec(compile(EXAMPLE[1], "docs/messages.md", "exec"), example)
-    main = example["main"]
-    assert callable(main)
-    with anyio.fail_after(5):
-        async with loopback(script) as server:
-            await main(hw.Model("scripted-1", provider="custom", base_url=server.base_url, api_key=KEY))
-    assert printed == ["Let me see. ", "Sunny!"]
+    async with loopback(script) as server:
+        assert await run_example(WITH_A_TOOL, server, monkeypatch) == ["Sunny!"]
     messages = server.asked[1].body["messages"]
     assert isinstance(messages, list)
     assert messages[1:] == [
