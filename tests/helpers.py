@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
+import pytest
+from _pytest.mark import ParameterSet
 
 from aws_messages import aws_bytes
 from headwater_codecs.neutral import Event, RawFrame
@@ -17,6 +21,7 @@ RANDOM_CUTS = 20
 MADE_UP_ID = "*"  # stands in a fixture for a call id that Headwater made up
 
 _Item = TypeVar("_Item", covariant=True)
+_Case = TypeVar("_Case")
 Json = dict[str, object]
 
 
@@ -48,6 +53,28 @@ def feed_all(stage: Stage[_Item], chunks: Iterable[bytes]) -> list[_Item]:
         items += stage.feed(chunk)
     items += stage.finish()
     return items
+
+
+def count_calls(work: Callable[[], None]) -> int:
+    """How many functions run while `work` does: a measure that no load of the machine changes."""
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def with_rows(cases: Mapping[str, _Case], rows: Mapping[str, str]) -> list[ParameterSet]:
+    """The cases of a table as parameters, by name; some are marked with the rows that they cover, as words. A name that is no case is an error."""
+    assert rows.keys() <= cases.keys(), sorted(rows.keys() - cases.keys())
+    return [pytest.param(case, id=name, marks=[pytest.mark.rows(*rows[name].split())] if name in rows else ()) for name, case in cases.items()]
 
 
 class Fixture(NamedTuple):

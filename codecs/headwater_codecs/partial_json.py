@@ -36,6 +36,7 @@ class PartialJson:
         self._pieces: list[str] = []  # of the open string, number or literal: what is not in the value yet
         self._escape = ""  # an escape that is not whole yet
         self._high = ""  # the first half of a surrogate pair, until what follows it is known
+        self._bad_string = False
 
     @property
     def value(self) -> object:
@@ -50,6 +51,11 @@ class PartialJson:
         """Whether what was fed is exactly one whole JSON value."""
         return self._state == "end"
 
+    @property
+    def bad_string(self) -> bool:
+        """Whether the view ends inside of a string at what JSON knows no meaning for, or inside of an escape's four digits."""
+        return self._bad_string or (self._state == "string" and self._escape.startswith("\\u"))
+
     def feed(self, fragment: str, /) -> None:
         """Read on. Fragments may be cut anywhere, also inside an escape."""
         position = 0
@@ -59,6 +65,11 @@ class PartialJson:
     def finish(self) -> None:
         """The text has ended: a number or literal at the top is certain now."""
         if self._state == "token" and len(self._stack) == 1:
+            self._close_token()
+
+    def cut(self) -> None:
+        """The text was cut off: a number or literal at the open end is taken as it stands, though 12 may be the beginning of 123."""
+        if self._state == "token":
             self._close_token()
 
     # --- reading: from `position` on, as far as one state goes; the position after it is given back
@@ -225,6 +236,7 @@ class PartialJson:
         self._after_value()
 
     def _break(self, position: int) -> int:
+        self._bad_string = self._state in ("string", "key_string")
         if self._state == "string":
             self._grow()
         self._state = "broken"

@@ -38,6 +38,7 @@ def packed(headers: bytes, payload: bytes = b"") -> bytes:
     return body + struct.pack(">I", crc32(body))
 
 
+@pytest.mark.rows("WIRE-30", "WIRE-31", "WIRE-34")
 def test_every_cutting() -> None:
     """The messages are the same wherever the bytes are cut."""
     for chunks in every_split(DATA):
@@ -55,6 +56,7 @@ def test_a_time_that_no_datetime_holds() -> None:
     assert EventStreamParser().feed(packed(b"\x01a\x08" + struct.pack(">q", 1 << 60)))[0].headers == {"a": 1 << 60}
 
 
+@pytest.mark.rows("WIRE-33")
 def test_every_flipped_byte_is_noticed() -> None:
     """Whatever byte is wrong, nothing wrong is handed over, and nobody waits for ever."""
     good = encode_message({"a": "b"}, b"payload")
@@ -66,6 +68,7 @@ def test_every_flipped_byte_is_noticed() -> None:
             assert feed_all(parser, [bytes(spoiled)]) == []
 
 
+@pytest.mark.rows("WIRE-31")
 @pytest.mark.parametrize(
     "headers",
     [
@@ -89,6 +92,7 @@ def test_bad_headers(headers: bytes) -> None:
         parser.feed(b"")
 
 
+@pytest.mark.rows("WIRE-32")
 def test_limits_are_looked_at_before_the_rest_comes() -> None:
     """Twelve bytes are enough to refuse a length."""
     for total, headers, error in ((1 << 30, 0, FrameTooLarge), ((1 << 20) + 100, 1 << 20, FrameTooLarge), (20, 10, MalformedError)):
@@ -98,6 +102,7 @@ def test_limits_are_looked_at_before_the_rest_comes() -> None:
         assert isinstance(parser.fault, error)
 
 
+@pytest.mark.rows("WIRE-35")
 def test_the_end_in_a_message() -> None:
     """It is a truncation, at every place but between two messages."""
     borders = {len(b"".join(PIECES[:number])) for number in range(1, len(PIECES))}
@@ -111,6 +116,7 @@ def test_the_end_in_a_message() -> None:
                 parser.finish()
 
 
+@pytest.mark.rows("WIRE-36", "WIRE-37")
 def test_frames() -> None:
     """Events, exceptions and errors as frames, in their order."""
     data = (
@@ -224,6 +230,7 @@ HEADER_VALUES = st.text(max_size=9) | st.binary(max_size=9) | st.booleans()
 MESSAGES = st.tuples(st.dictionaries(st.text(min_size=1, max_size=5), HEADER_VALUES, max_size=3), st.binary(max_size=40))
 
 
+@pytest.mark.rows("WIRE-30", "WIRE-31")
 @settings(max_examples=50)
 @given(st.lists(MESSAGES))
 def test_round_trip(messages: list[tuple[dict[str, HeaderValue], bytes]]) -> None:

@@ -44,6 +44,7 @@ def undo(content_encoding: str, chunks: list[bytes]) -> bytes:
     return b"".join([decoder.feed(chunk) for chunk in chunks]) + decoder.finish()
 
 
+@pytest.mark.rows("WIRE-20")
 @pytest.mark.parametrize("name", CODED)
 def test_coding(name: str) -> None:
     """Each coding is undone, wherever its bytes are cut."""
@@ -58,6 +59,7 @@ def test_empty_body(content_encoding: str) -> None:
     assert undo(content_encoding, [b"", b""]) == b""
 
 
+@pytest.mark.rows("WIRE-20")
 @pytest.mark.parametrize("wbits", [31, 15, -15])
 def test_flushed_output_comes_at_once(wbits: int) -> None:
     """What a server flushed per event is handed over per event."""
@@ -68,6 +70,7 @@ def test_flushed_output_comes_at_once(wbits: int) -> None:
         assert decoder.feed(packer.compress(event) + packer.flush(zlib.Z_SYNC_FLUSH)) == event
 
 
+@pytest.mark.rows("WIRE-20")
 def test_flushed_brotli_comes_at_once() -> None:
     """The same for br."""
     packer = brotli.Compressor()

@@ -53,6 +53,7 @@ BODIES: dict[str, tuple[str, bytes, list[Frame | Fault]]] = {
 }
 
 
+@pytest.mark.rows("WIRE-17")
 @pytest.mark.parametrize("name", BODIES)
 def test_body(name: str) -> None:
     """Each body is read as what it is, wherever it is cut."""
@@ -77,6 +78,7 @@ def test_fault_of_the_transport_passes_through_last() -> None:
     assert framing.finish() == []
 
 
+@pytest.mark.rows("WIRE-09")
 def test_frame_too_large_comes_behind_the_good_frames() -> None:
     """The limit is told as a fault in the same batch, once."""
     framing = Framing(max_frame=20)
@@ -86,6 +88,7 @@ def test_frame_too_large_comes_behind_the_good_frames() -> None:
     assert framing.finish() == []
 
 
+@pytest.mark.rows("WIRE-09")
 def test_document_too_large() -> None:
     """A document has the same limit."""
     said = "the body passed the limit of 20 bytes: raise max_frame if this is expected"
@@ -111,6 +114,7 @@ def test_answer_too_large_once_its_encoding_is_undone() -> None:
     assert [type(frame) for frame in frames] == [*(type(frame) for frame in FRAMES), Fault]
 
 
+@pytest.mark.rows("WIRE-20")
 def test_compressed() -> None:
     """A compressed body gives the same frames, wherever it is cut."""
     for chunks in every_split(gzip.compress(STREAM, mtime=0)):

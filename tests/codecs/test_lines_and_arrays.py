@@ -35,6 +35,7 @@ def test_a_line_beyond_the_limit() -> None:
     assert isinstance(endless.fault, FrameTooLarge)
 
 
+@pytest.mark.rows("WIRE-16")
 def test_array() -> None:
     """Each element as soon as it is whole, with brackets and quotes inside of strings."""
     elements = [b'{"a":"]},{\\"\\\\"}', b"[1,[2]]", b'"x,]"', b"12", b"null", b'{"b":{}}']
@@ -43,6 +44,7 @@ def test_array() -> None:
         assert feed_all(JsonArrayParser(), chunks) == [Frame(element) for element in elements]
 
 
+@pytest.mark.rows("WIRE-16")
 def test_array_elements_do_not_wait() -> None:
     """An object is handed over with its last bracket, not with what follows it."""
     parser = JsonArrayParser()
@@ -76,6 +78,7 @@ def test_an_element_beyond_the_limit() -> None:
 ITEMS = st.text(max_size=6) | st.integers() | st.lists(st.booleans(), max_size=2)
 
 
+@pytest.mark.rows("WIRE-16")
 @settings(max_examples=100)
 @given(st.lists(st.dictionaries(st.text(max_size=4), ITEMS, max_size=3), max_size=4), st.integers(1, 9))
 def test_any_array(values: list[dict[str, object]], size: int) -> None:

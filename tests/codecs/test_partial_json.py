@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
-from types import FrameType
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater_codecs.partial_json import PartialJson
+from helpers import count_calls
 
 OPEN: dict[str, object] = {
     "": None,
@@ -155,22 +154,15 @@ def test_work_is_linear() -> None:
 
 def work(length: int) -> int:
     """How many functions run while an argument of that many characters is fed and looked at one by one."""
-    calls = 0
-
-    def count(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-
     partial = PartialJson()
     partial.feed('{"content":"')
-    sys.setprofile(count)
-    try:
+
+    def feed() -> None:
         for _ in range(length):
             partial.feed("x")
             partial.value  # noqa: B018  # the look itself is what is measured
-    finally:
-        sys.setprofile(None)
-    return calls
+
+    return count_calls(feed)
 
 
 VALUES = st.recursive(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headwater_codecs.neutral import FrameTooLarge
 from headwater_codecs.sse import MAX_UNFRAMED, Frame, SSEParser
-from helpers import every_split, feed_all
+from helpers import every_split, feed_all, with_rows
 
 CASES: dict[str, tuple[bytes, list[Frame]]] = {
     "one frame": (b"data: a\n\n", [Frame(b"a")]),
@@ -71,7 +71,29 @@ CASES: dict[str, tuple[bytes, list[Frame]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+ROWS = {
+    "one space is dropped, the next is data": "WIRE-03",
+    "field without a colon": "WIRE-03",
+    "unknown fields": "WIRE-03",
+    "several data lines are joined by LF": "WIRE-05 ISS-52",
+    "event type ends with its frame": "WIRE-05",
+    "empty data is left out": "WIRE-06 ISS-52",
+    "event type of a frame without data": "WIRE-06",
+    "comments": "WIRE-04 OR-TR-01 ISS-37",
+    "CRLF": "WIRE-02 ISS-52",
+    "CR": "WIRE-02",
+    "LF then CRLF": "WIRE-02",
+    "byte order mark": "WIRE-02",
+    "last frame without its blank line": "WIRE-07 OR-TR-02 AMB-60",
+    "last frame cut in its line": "WIRE-07 AMB-60",
+    "id stays": "WIRE-08",
+    "id with NUL is ignored": "WIRE-08",
+    "retry": "WIRE-08",
+    "bytes that are not UTF-8": "WIRE-19",
+}
+
+
+@pytest.mark.parametrize("name", with_rows({name: name for name in CASES}, ROWS))
 def test_rule(name: str) -> None:
     """Each rule gives its frames, wherever the bytes are cut."""
     data, expected = CASES[name]
@@ -127,6 +149,7 @@ LIMITED: dict[str, tuple[bytes, list[Frame], bool]] = {
 }
 
 
+@pytest.mark.rows("WIRE-09")
 @pytest.mark.parametrize("name", LIMITED)
 def test_frame_limit(name: str) -> None:
     """The good frames before one that is too large are given, the next call raises, and the cutting changes nothing."""
@@ -238,6 +261,7 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
     return [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
 
 
+@pytest.mark.rows("WIRE-01", "WIRE-02", "ISS-52")
 @settings(max_examples=400)
 @given(st.lists(PIECES, max_size=40).map(b"".join), st.lists(st.integers(0, 1000), max_size=8))
 def test_same_as_the_standard(data: bytes, places: list[int]) -> None:
@@ -245,6 +269,7 @@ def test_same_as_the_standard(data: bytes, places: list[int]) -> None:
     assert without_end(feed_all(SSEParser(), cut(data, places))) == without_end(reference(data))
 
 
+@pytest.mark.rows("WIRE-01", "WIRE-19")
 @settings(max_examples=200)
 @given(st.binary(max_size=80), st.lists(st.integers(0, 1000), max_size=8))
 def test_same_as_the_standard_for_any_bytes(data: bytes, places: list[int]) -> None:

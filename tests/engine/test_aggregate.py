@@ -83,6 +83,7 @@ def test_the_tables_know_every_event() -> None:
     assert deltas_and_ends | set(OPENS) | {StreamStart, Citation, UsageUpdate, ChoiceEnd, RawFrame, Finish, StreamFailed} == everything
 
 
+@pytest.mark.rows("ISS-28")
 @pytest.mark.parametrize("state", STREAM)
 @pytest.mark.parametrize("kind", EVENTS)
 def test_the_stream_table(state: StreamState, kind: type) -> None:
@@ -104,6 +105,7 @@ def test_the_stream_table(state: StreamState, kind: type) -> None:
         assert aggregator.state == STREAM[state][kind]
 
 
+@pytest.mark.rows("ISS-28")
 @pytest.mark.parametrize("block", BLOCK)
 @pytest.mark.parametrize("kind", [event for event in EVENTS if any(event in kinds for kinds in BLOCK.values())])
 @pytest.mark.parametrize("closed", [False, True])

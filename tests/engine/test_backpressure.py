@@ -29,6 +29,7 @@ def ahead(topology: Topology) -> int:
     return ACTORS[topology] * (CHANNEL + HANDS)
 
 
+@pytest.mark.rows("ISS-18", "AMB-22")
 @pytest.mark.parametrize("buffer", [1, 3, 4, 7])
 async def test_block_stops_the_source(topology: Topology, buffer: int) -> None:
     """A listener with policy block that does not read: the source is read until `buffer` events are unread, and no further."""
@@ -126,6 +127,7 @@ async def test_giving_up_the_last_one_leaves_nobody(topology: Topology) -> None:
         assert len(answer.closed) == 1
 
 
+@pytest.mark.rows("ISS-18")
 async def test_memory_of_a_slow_listener_is_bounded(topology: Topology) -> None:
     """A slow listener with policy block holds no more than its bound and one read, for any length of the answer (B246)."""
     count = 300

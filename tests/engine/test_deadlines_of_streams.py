@@ -94,6 +94,7 @@ async def test_headers(topology: Topology) -> None:
     assert (error.kind, error.deadline, error.phase, error.events) == ("timeout", "first_content", "headers", 2)
 
 
+@pytest.mark.rows("ISS-38")
 @pytest.mark.anyio
 async def test_first_content(topology: Topology) -> None:
     """Headers, pings and a role chunk are no content; the wait for it has its own limit, which idle does not shorten (B233)."""
@@ -112,6 +113,7 @@ async def test_first_content(topology: Topology) -> None:
     assert answer.closed == ["aborted"]
 
 
+@pytest.mark.rows("ISS-37", "ISS-38", "G-25")
 @pytest.mark.anyio
 @pytest.mark.parametrize("noise", [PING, b"\r\n", EMPTY, b'data: {"choices": [], "usage": {"prompt_tokens": 1}}\n\n', b"data"])
 async def test_idle_is_rearmed_by_progress_only(topology: Topology, noise: bytes) -> None:
@@ -201,6 +203,7 @@ async def test_total_covers_the_consumer(topology: Topology) -> None:
     assert (failure(events).deadline, text_of(events)) == ("total", "ab")
 
 
+@pytest.mark.rows("AMB-18")
 @pytest.mark.anyio
 async def test_the_consumer_is_not_charged_to_idle(topology: Topology) -> None:
     """Neither a slow reader nor a blocked pump shortens the provider's time."""
@@ -246,6 +249,7 @@ async def test_a_blocked_reader_is_not_charged_to_idle(topology: Topology) -> No
         assert text_of(await collect(slow)) == "aaaaaaaab"
 
 
+@pytest.mark.rows("AMB-64")
 @pytest.mark.anyio
 @pytest.mark.parametrize("late", [False, True])
 async def test_grace_for_usage(topology: Topology, late: bool) -> None:
@@ -265,6 +269,7 @@ async def test_grace_for_usage(topology: Topology, late: bool) -> None:
     assert end == Finish("stop", "stop", usage)
 
 
+@pytest.mark.rows("AMB-64", "ISS-31")
 @pytest.mark.anyio
 async def test_the_end_is_told_at_the_logical_end(topology: Topology) -> None:
     """A provider that holds the socket open after `[DONE]` keeps nobody waiting, and no deadline is left to fire."""

@@ -120,6 +120,7 @@ async def test_what_opening_raises(topology: Topology, raised: Exception, kind: 
     assert cause is None or any(type(error) is cause for error in chain)
 
 
+@pytest.mark.rows("ISS-08")
 @pytest.mark.parametrize(
     ("raised", "kind"),
     [
@@ -263,6 +264,7 @@ class Silent:
         return []
 
 
+@pytest.mark.rows("ISS-27")
 async def test_a_translator_without_a_terminal(monkeypatch: pytest.MonkeyPatch, topology: Topology) -> None:
     """The engine ends the stream in its place."""
     async with run(Answer(good("a")), topology=topology) as (engine, _):

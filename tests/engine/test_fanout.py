@@ -212,6 +212,7 @@ async def test_replay_has_a_bound(topology: Topology) -> None:
         assert text_of(await collect(early)) == text_of(events[1:]) == "a" + "x" * 1000
 
 
+@pytest.mark.rows("ISS-30", "AMB-22")
 @pytest.mark.parametrize("policy", ["block", "coalesce", "disconnect"])
 @pytest.mark.parametrize("body", [good("a", "b"), delta("a"), b""], ids=["finish", "cut", "empty"])
 async def test_the_terminal_reaches_everybody(topology: Topology, policy: str, body: bytes) -> None:

@@ -60,6 +60,7 @@ def test_a_hint_is_waited_for_and_a_little_more(random: float, wait: float) -> N
     assert delay(error_info("rate_limit", "x", retry_after=4.0), random=random) == wait
 
 
+@pytest.mark.rows("ISS-49")
 @pytest.mark.parametrize(("hint", "wait"), [(0.0, 0.0), (60.0, 60.0), (60.1, None), (3600.0, None)])
 def test_a_hint_above_the_limit_fails_at_once(hint: float, wait: float | None) -> None:
     """It is neither slept in full nor cut (B264)."""
@@ -151,6 +152,7 @@ async def test_what_is_not_tried_again(topology: Topology, status: int, body: by
     assert (error.kind, len(upstream.requests), stream.response.attempts) == (kind, 1, 1)
 
 
+@pytest.mark.rows("AMB-39")
 @pytest.mark.anyio
 @pytest.mark.parametrize("then", [TruncatedError("reset"), in_band("overloaded", code=503), None], ids=["reset", "in-band", "end"])
 async def test_never_after_content(topology: Topology, then: Exception | bytes | None) -> None:
@@ -222,6 +224,7 @@ async def test_first_content_is_tried_again_when_asked_for(topology: Topology) -
     assert (reader.text, stream.response.attempts, silent.closed) == ("a", 2, ["aborted"])
 
 
+@pytest.mark.rows("ISS-49")
 @pytest.mark.anyio
 @pytest.mark.parametrize(("hint", "attempts", "sent"), [("61", 3, 1), ("0.01", 2, 3)])
 async def test_hints(topology: Topology, hint: str, attempts: int, sent: int) -> None:

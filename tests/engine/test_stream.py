@@ -49,6 +49,7 @@ async def test_events_and_batches_may_be_mixed(topology: Topology) -> None:
         assert await stream.next_batch() is None
 
 
+@pytest.mark.rows("ISS-29")
 async def test_the_response_grows(topology: Topology) -> None:
     """It can be read at any moment."""
     answer = Answer(delta("a"), open=True)

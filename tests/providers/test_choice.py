@@ -50,6 +50,7 @@ def refused(index: int, *pieces: str) -> list[Event]:
     return [RefusalStart(index), *(RefusalDelta(index, piece) for piece in pieces), RefusalEnd(index)]
 
 
+@pytest.mark.rows("OR-CCS-03", "OR-CCS-04", "AMB-21", "ISS-14")
 def test_blocks_by_channel() -> None:
     """A switch of the channel ends a block and opens one; nothing and null do neither."""
     frames = [
@@ -67,6 +68,7 @@ def test_blocks_by_channel() -> None:
     assert translated(*frames) == [*thought(0, "a", "b"), *said(1, "c", "d"), *thought(2, "e"), *STOPPED]
 
 
+@pytest.mark.rows("OR-CCS-05")
 def test_order_inside_one_delta() -> None:
     """Reasoning comes before text, text before a refusal, then calls."""
     one = delta(tool_calls=[CALL], refusal="r", content="c", reasoning_content="b", finish="stop")
@@ -81,6 +83,7 @@ def test_order_inside_one_delta() -> None:
     ]
 
 
+@pytest.mark.rows("OR-CCS-04", "AMB-21")
 def test_text_around_a_call() -> None:
     """Text after a call is a block of its own, also after a call without arguments."""
     for arguments, deltas in (("{}", [ToolCallDelta(1, "{}")]), ("", [])):
@@ -118,6 +121,7 @@ def test_content_that_is_no_text(content: object, events: list[Event]) -> None:
     assert translated(delta(content=content), STOP) == [*events, *STOPPED]
 
 
+@pytest.mark.rows("AMB-36")
 @pytest.mark.parametrize("content", [[{"type": "refusal", "refusal": "no"}], None])
 def test_refusal(content: object) -> None:
     """A refusal is its own channel, and why a choice stopped that stopped for nothing else."""
@@ -132,6 +136,7 @@ def test_bytes_in_parts_that_are_no_utf8() -> None:
     assert translated(broken, STOP) == [*said(0, "a\ufffdb"), *STOPPED]
 
 
+@pytest.mark.rows("AMB-71")
 @pytest.mark.parametrize(
     ("first", "second", "text"),
     [
@@ -197,6 +202,7 @@ def test_tags_beside_a_field() -> None:
     assert [event.text for event in events if isinstance(event, ReasoningDelta | TextDelta)] == ["plan", "Hi"]
 
 
+@pytest.mark.rows("ISS-54")
 @pytest.mark.parametrize(
     ("choices", "text"),
     [
@@ -216,6 +222,7 @@ def test_message_and_text(choices: list[dict[str, object]], text: list[str]) -> 
     assert translated(*(frame({"choices": [choice]}) for choice in choices)) == [*said(0, *text), *STOPPED]
 
 
+@pytest.mark.rows("OR-CCS-09", "ISS-42", "AMB-35")
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
@@ -233,6 +240,7 @@ def test_finish_reasons(raw: str, reason: FinishReason) -> None:
     assert unified(raw) == ("tool_calls" if raw == "tool-calls" else reason)
 
 
+@pytest.mark.rows("OR-CCS-09")
 @pytest.mark.parametrize("raw", ["", "null", "None", " "])
 def test_absent_finish_reasons(raw: str) -> None:
     """What some servers write for null does not end an answer."""
@@ -277,6 +285,7 @@ def test_late_arguments() -> None:
     assert codes(first, late, end, late, DONE) == ["repeated_arguments"]
 
 
+@pytest.mark.rows("AMB-09", "ISS-34")
 @pytest.mark.parametrize(
     ("finish", "complete", "reason"),
     [
@@ -416,6 +425,7 @@ def test_images_and_speech() -> None:
 DETAIL = {"type": "reasoning.text", "index": 0}
 
 
+@pytest.mark.rows("PI-CCS-14")
 def test_details_with_text() -> None:
     """Text and its details are one block, whose end carries the signature and what must go back."""
     frames = [
@@ -436,6 +446,7 @@ def test_details_with_text() -> None:
     ]
 
 
+@pytest.mark.rows("PI-CCS-14")
 def test_encrypted_details() -> None:
     """Details without text make a redacted block, at their place."""
     frames = [delta(reasoning_details=[{"type": "reasoning.encrypted", "data": "AA", "index": 0}]), delta(content="Hi"), STOP]
@@ -450,6 +461,7 @@ def test_late_signature() -> None:
     assert translated(*frames) == [*thought(0, "a"), *said(1, "Hi"), ReasoningStart(2), end, *STOPPED]
 
 
+@pytest.mark.rows("AMB-37", "OR-CCS-13")
 def test_what_a_failure_leaves() -> None:
     """What was received is readable: speech, signatures, calls that had not started, half a tag."""
     frames = [

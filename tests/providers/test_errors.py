@@ -208,6 +208,7 @@ def test_words_beside_their_status(status: int, word: str, kind: str) -> None:
     assert classify(status, None, word, "sorry").kind == kind
 
 
+@pytest.mark.rows("OR-OV-02")
 @pytest.mark.parametrize(
     "message",
     [
@@ -242,6 +243,7 @@ def test_words_of_an_overflow(message: str) -> None:
     assert {classify(status, None, None, message).kind for status in (400, 413, 500, None)} == {"context_overflow"}
 
 
+@pytest.mark.rows("OR-OV-03", "ISS-44")
 @pytest.mark.parametrize(
     ("status", "message", "kind"),
     [

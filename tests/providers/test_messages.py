@@ -37,6 +37,7 @@ IMAGE = ImagePart(data="AAAA", media_type="image/png")
 IMAGE_WIRE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
 
 
+@pytest.mark.rows("OR-CC-02")
 @pytest.mark.parametrize(
     ("part", "wire"),
     [
@@ -61,6 +62,7 @@ def test_parts_of_a_user_message(part: Part, wire: dict[str, object]) -> None:
     assert messages([user("see", part)], to) == [{"role": "user", "content": [{"type": "text", "text": "see"}, wire]}]
 
 
+@pytest.mark.rows("OR-CC-02", "OR-CC-06")
 @pytest.mark.parametrize(
     ("message", "said"),
     [
@@ -97,6 +99,7 @@ def test_what_cannot_be_said_names_the_place(message: Message, said: str) -> Non
     assert said in str(caught.value)
 
 
+@pytest.mark.rows("OR-CC-02", "OR-CC-03", "ISS-26")
 def test_plain_turns() -> None:
     """Text alone is a string, empty turns are left out, names are kept."""
     sent = [system("s"), Message("user", "a", name="ann"), user(""), user(TextPart("b")), user("c", "", "d"), assistant("e", "f"), user("g")]
@@ -111,6 +114,7 @@ def test_plain_turns() -> None:
     assert messages([Message("user", "a", name="ann")], target(supports_message_name=False)) == [{"role": "user", "content": "a"}]
 
 
+@pytest.mark.rows("OR-CMP-02")
 @pytest.mark.parametrize(
     ("flags", "reasoning", "roles"),
     [
@@ -136,6 +140,7 @@ def test_a_system_message_of_several_texts() -> None:
     assert sent == [{"role": "system", "content": parts}, HI]
 
 
+@pytest.mark.rows("OR-CC-05", "OR-CC-06", "AMB-52", "ISS-24")
 def test_calls_and_results() -> None:
     """Calls of one turn stay together, arguments that are blank become an empty object, results follow as they are (OR-CC-05, OR-CC-06)."""
     sent = [
@@ -160,6 +165,7 @@ def test_calls_and_results() -> None:
     ]
 
 
+@pytest.mark.rows("OR-CC-06")
 def test_images_of_results_follow_as_one_user_message() -> None:
     """What a run of results shows comes after the run, before the next turn (OR-CC-06)."""
     other = ImagePart(url="https://x/2.png")
@@ -181,6 +187,7 @@ def test_results_inside_a_user_message_come_first() -> None:
     ]
 
 
+@pytest.mark.rows("PI-CMP-11")
 def test_flags_of_tool_results() -> None:
     """A result may need the tool's name, and an assistant turn before the user's next one (PI-CMP-11)."""
     to = target(tool_result_name=True, assistant_after_tool_result=True)
@@ -192,6 +199,7 @@ def test_flags_of_tool_results() -> None:
     ]
 
 
+@pytest.mark.rows("AMB-09", "ISS-34")
 def test_cut_calls_are_left_out_with_their_results() -> None:
     """A call that is not complete is never replayed; its turn keeps its text, or goes with it (B271)."""
     cut = ToolCallPart("c9", "weather", '{"ci', complete=False)
@@ -203,6 +211,7 @@ def test_cut_calls_are_left_out_with_their_results() -> None:
     assert messages([user("hi"), assistant(cut)]) == [HI]
 
 
+@pytest.mark.rows("OR-CC-04")
 def test_a_turn_of_reasoning_alone_is_left_out() -> None:
     """Reasoning without answer or call is no turn (OR-CC-04); opaque items have no place in a chat."""
     assert messages([user("hi"), assistant(ReasoningPart("hm")), assistant(OpaquePart("image", b"{}"))]) == [HI]
@@ -211,6 +220,7 @@ def test_a_turn_of_reasoning_alone_is_left_out() -> None:
 MINE = Origin("custom", "openai-chat", "m")
 
 
+@pytest.mark.rows("OR-CC-03", "OR-CMP-06", "OR-CMP-07", "ISS-48")
 @pytest.mark.parametrize(
     ("flags", "parts", "origin", "wire"),
     [
@@ -246,6 +256,7 @@ def test_reasoning_goes_back_to_its_own_model(flags: dict[str, object], parts: l
     assert sent == [HI, {"role": "assistant", **wire}]
 
 
+@pytest.mark.rows("PI-CCS-14", "ISS-45")
 def test_meta_goes_back_byte_for_byte() -> None:
     """What the provider sent to be replayed keeps its bytes: spaces, escapes, order, numbers; lists of several blocks are joined."""
     first, second = rb'{"reasoning_details": [{"b":1.0,  "a":"\u00e9\/"}]}', rb'{"reasoning_details":[ {"z" :1e2} ]}'

@@ -13,6 +13,7 @@ from headwater_providers.openai_chat.reasoning import ReasoningDetails, reasonin
 Json = dict[str, object]
 
 
+@pytest.mark.rows("OR-CCS-03")
 @pytest.mark.parametrize(
     ("delta", "text"),
     [
@@ -110,6 +111,7 @@ def test_merging(batches: tuple[list[Json], ...], expected: ReasoningEnd) -> Non
     assert ended(*batches) == expected
 
 
+@pytest.mark.rows("PI-CCS-14")
 def test_encrypted() -> None:
     """Encrypted reasoning without text is redacted; with text it is data beside it."""
     detail: Json = {"type": "reasoning.encrypted", "data": "AAAA", "id": "r1", "index": 0}

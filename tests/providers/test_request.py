@@ -20,12 +20,14 @@ WEATHER_WIRE = {
 }
 
 
+@pytest.mark.rows("OR-CC-01")
 def test_the_least_that_is_sent() -> None:
     """Model, messages, and the stream with its usage (OR-CC-01), byte for byte."""
     raw = build_body(Request(model="m", messages=[user("hi")]), target(), ChatDialect())
     assert raw == b'{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true,"stream_options":{"include_usage":true}}'
 
 
+@pytest.mark.rows("OR-CC-01", "AMB-46")
 @pytest.mark.parametrize(
     ("field", "value", "wire"),
     [
@@ -179,6 +181,7 @@ def test_what_a_dialect_refuses() -> None:
         body([user("hi")], to, response_format=JsonSchema({}))
 
 
+@pytest.mark.rows("OR-CC-01")
 def test_tool_choice() -> None:
     """Words go as they are, names as objects of their kind (OR-OPT-12)."""
     to = target(supports_custom_tools=True)
@@ -193,6 +196,7 @@ def test_tool_choice() -> None:
     ]
 
 
+@pytest.mark.rows("OR-CC-07", "OR-CMP-05", "OR-CMP-09", "ISS-44")
 def test_tools() -> None:
     """`strict` is forwarded only when given and known; a description that is empty is left out; a schema is always there (OR-CC-07)."""
     tools = (Tool("a", "", strict=True), Tool("b", strict=False), Tool("c", kind="custom", parameters={"type": "text"}))
@@ -207,6 +211,7 @@ def test_tools() -> None:
     assert body([user("hi")], target(tool_stream=True), tools=tools[:1])["tool_stream"] is True
 
 
+@pytest.mark.rows("OR-CMP-04", "PI-CMP-11", "ISS-22")
 def test_flags_of_the_body() -> None:
     """Where the limit goes, whether usage is asked for, other names, and what the vendor always wants."""
     to = target(
@@ -228,6 +233,7 @@ def test_flags_of_the_body() -> None:
     }
 
 
+@pytest.mark.rows("OR-THK-10")
 def test_extra_body_is_merged_deeply_over_the_body() -> None:
     """Objects are merged key by key, everything else is replaced, nothing is mutated."""
     extra = {"stream_options": {"x": 1}, "thinking": {"type": "enabled"}}
@@ -242,6 +248,7 @@ def test_extra_body_is_merged_deeply_over_the_body() -> None:
     assert merged({"a": {"b": 1, "c": [1]}}, {"a": {"c": [2]}, "d": None}) == {"a": {"b": 1, "c": [2]}, "d": None}
 
 
+@pytest.mark.rows("PI-TM-20")
 def test_lone_surrogates_are_replaced_and_pairs_joined() -> None:
     """Text that UTF-8 cannot say is mended on its way out (PI-TM-20)."""
     sent = body([user("a\ud800b \ud83d\ude00")], metadata={"k": "\udc00"})
@@ -256,6 +263,7 @@ def test_a_request_is_never_changed() -> None:
     assert msgspec.json.encode(build_fields(request, target(), ChatDialect())) == before
 
 
+@pytest.mark.rows("OR-CC-02")
 def test_nothing_to_send_is_an_error() -> None:
     """Empty turns are left out (OR-CC-02); with none left there is no call."""
     for messages in ([], [user("")], [Message("user", ())]):

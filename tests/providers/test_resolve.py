@@ -129,6 +129,7 @@ def test_any_address_works_without_a_known_provider() -> None:
     assert (target.provider, target.model, target.api_key) == ("custom", "gpt-4o-mini", None)
 
 
+@pytest.mark.rows("OR-CMP-10")
 def test_an_address_tells_its_vendor() -> None:
     """Without a provider, a known host names it, with its key and flags; the host's end counts, not a part of the address (OR-CMP-10)."""
     target = registries().resolve(Model("anthropic/claude-sonnet-4", base_url="https://openrouter.ai/api/v1"))
@@ -137,6 +138,7 @@ def test_an_address_tells_its_vendor() -> None:
     assert (target.provider, target.api_key) == ("custom", None)
 
 
+@pytest.mark.rows("OR-CMP-10")
 def test_a_known_address_tells_the_dialect_of_another_provider_id() -> None:
     """`openai` pointed at another vendor speaks that vendor's dialect; variants keep their own."""
     target = registries().resolve(Model("deepseek-chat", provider="openai", base_url="https://api.deepseek.com/v1"))

@@ -12,6 +12,21 @@ from headwater_providers.openai_chat.thinking import clamp, reasoning_fields
 MAPPED = {"off": "zero", "low": "small"}
 
 
+@pytest.mark.rows(
+    "OR-THK-01",
+    "OR-THK-02",
+    "OR-THK-03",
+    "OR-THK-04",
+    "OR-THK-05",
+    "OR-THK-06",
+    "OR-THK-07",
+    "OR-THK-08",
+    "OR-THK-09",
+    "OR-THK-10",
+    "OR-CMP-03",
+    "OR-CMP-08",
+)
+@pytest.mark.rows
 @pytest.mark.parametrize(
     ("format", "flags", "on", "off"),
     [

@@ -232,6 +232,7 @@ CALLS: dict[str, tuple[list[Json], list[tuple[object, ...]]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.rows("OR-CCS-06", "OR-CCS-07", "OR-CCS-08", "AMB-28", "ISS-36", "ISS-40", "ISS-41")
 @pytest.mark.parametrize(("pieces", "expected"), CALLS.values(), ids=CALLS)
 def test_calls(pieces: list[Json], expected: list[tuple[object, ...]]) -> None:
     """The pieces make these calls, and none is odd or wrong."""
@@ -261,6 +262,7 @@ def test_odd_calls(pieces: list[Json], expected: list[tuple[object, ...]], odd: 
     assert read(pieces) == (expected, odd, None)
 
 
+@pytest.mark.rows("ISS-36")
 @pytest.mark.parametrize(
     ("pieces", "wrong"),
     [
@@ -277,6 +279,7 @@ def test_nameless(pieces: list[Json], wrong: str) -> None:
     assert calls == [FA] * (len(pieces) - 1)
 
 
+@pytest.mark.rows("AMB-09", "ISS-34")
 @pytest.mark.parametrize(
     ("pieces", "expected"),
     [

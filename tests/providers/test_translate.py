@@ -41,6 +41,7 @@ def failed(events: list[Event]) -> tuple[str, str]:
     return events[-1].error.kind, events[-1].error.message
 
 
+@pytest.mark.rows("OR-CCS-01")
 def test_start() -> None:
     """The start waits for content, and carries the first id and model that say something."""
     stage = translator()
@@ -51,6 +52,7 @@ def test_start() -> None:
     assert stage.finish()[-2:] == [TextEnd(0, complete=False), StreamFailed(error_info("truncated", CUT, phase="stream"))]
 
 
+@pytest.mark.rows("OR-CCS-09", "WIRE-10", "AMB-63")
 @pytest.mark.parametrize(
     ("frames", "events"),
     [
@@ -72,6 +74,7 @@ def test_good_ends(frames: list[Frame | Fault], events: list[Event]) -> None:
     assert translated(*frames) == events
 
 
+@pytest.mark.rows("OR-CCS-09", "OR-CCS-13", "ISS-39", "ISS-53", "ISS-56", "AMB-63")
 @pytest.mark.parametrize(
     ("frames", "kind"),
     [
@@ -111,6 +114,7 @@ def test_eof_is_end() -> None:
     assert failed(translated(delta(content="Hi"), Frame(b"{", terminated=False), eof_is_end=True))[0] == "truncated"
 
 
+@pytest.mark.rows("OR-CCS-13", "AMB-37")
 def test_failing_from_outside() -> None:
     """A broken connection fails the stream, unless every finish reason was seen; then it is noted."""
     error = error_info("network", "reset")
@@ -130,6 +134,7 @@ def test_failing_from_outside() -> None:
     assert stage.fail(timeout) == [StreamFailed(timeout, "stop")]
 
 
+@pytest.mark.rows("OR-CCS-02")
 def test_several_choices() -> None:
     """Each choice has its own blocks and its own end; their indices are shared."""
     frames = [
@@ -226,6 +231,7 @@ def test_raw_frames() -> None:
     assert translator(raw=True).feed([named])[:2] == [StreamStart(), RawFrame(named.data, "error")]
 
 
+@pytest.mark.rows("OR-CCS-01", "OR-CCS-02", "OR-CCS-12", "ISS-42")
 @pytest.mark.parametrize(
     ("frames", "input", "output"),
     [
@@ -252,12 +258,14 @@ def test_usage(frames: list[dict[str, object]], input: int | None, output: int |
         assert (end.usage.input_tokens, end.usage.output_tokens) == (input, output)
 
 
+@pytest.mark.rows("AMB-74")
 def test_no_usage() -> None:
     """Not reported is not zero."""
     for nothing in (None, {}, []):
         assert translated(frame({"choices": [{"delta": {"content": "Hi"}}], "usage": nothing}), STOP) == [*HI, *STOPPED]
 
 
+@pytest.mark.rows("WIRE-18")
 @pytest.mark.parametrize(
     ("frames", "code"),
     [
@@ -292,6 +300,7 @@ def test_several_frames_in_one() -> None:
     assert translated(Frame(joined)) == [*HI, *STOPPED]
 
 
+@pytest.mark.rows("WIRE-19")
 def test_bytes_that_are_no_utf8() -> None:
     """A bad byte costs one character, and is noted once."""
     bad = Frame(b'{"choices":[{"delta":{"content":"a\xffb"}}]}')
@@ -299,6 +308,7 @@ def test_bytes_that_are_no_utf8() -> None:
     assert codes(bad, bad, STOP) == ["bad_utf8"]
 
 
+@pytest.mark.rows("WIRE-04", "ISS-37")
 @pytest.mark.parametrize(
     "data", [b"", b" ", b"\n", b"ping", b"PING", b"[ping]", b": keep-alive", b"keepalive", b"heartbeat", b'{"type":"ping"}', b"{}"]
 )
@@ -351,6 +361,7 @@ def test_values_that_cannot_be_encoded() -> None:
     assert (events[1].id, events[1].name) == ("\ufffd1", "f\ufffd")  # type: ignore[union-attr]
 
 
+@pytest.mark.rows("ISS-36")
 def test_call_that_never_gets_a_name() -> None:
     """It makes the answer unreadable, once the stream has ended; text and other calls stay."""
     frames = [delta(content="x"), delta(tool_calls=[{"index": 0, "id": "t1", "function": {"arguments": "{}"}}]), delta(finish="tool_calls")]
@@ -361,12 +372,14 @@ def test_call_that_never_gets_a_name() -> None:
     assert ToolCallEnd(1) in translated(*frames[:-1], delta(tool_calls=[other]), frames[-1], DONE)
 
 
+@pytest.mark.rows("ISS-32", "AMB-29")
 def test_finish_for_calls_without_a_call() -> None:
     """It is a plain stop, since there is nothing to run, and is noted."""
     assert translated(delta(content="Hi"), delta(finish="tool_calls"))[-1] == Finish("stop", "tool_calls")
     assert codes(delta(content="Hi"), delta(finish="tool_calls")) == ["tool_calls_without_call"]
 
 
+@pytest.mark.rows("OR-CCS-09")
 def test_no_finish_reason() -> None:
     """The end marker without a reason is noted."""
     assert codes(delta(content="Hi"), DONE) == ["no_finish_reason"]

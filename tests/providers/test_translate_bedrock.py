@@ -104,6 +104,7 @@ CONVERSE: dict[str, tuple[list[tuple[str, object]], list[object]]] = {
 }
 
 
+@pytest.mark.rows("PI-BR-01", "PI-BR-02", "PI-BR-03", "WIRE-41", "WIRE-54")
 @pytest.mark.parametrize("name", CONVERSE)
 def test_converse(name: str) -> None:
     """The stream tells this, wherever it is cut."""
@@ -111,6 +112,7 @@ def test_converse(name: str) -> None:
     assert told("bedrock-converse", messages(*events), AWS) == expected
 
 
+@pytest.mark.rows("WIRE-35")
 def test_cut_in_a_message() -> None:
     """Bytes that end inside a message are truncated; with the end of the answer seen it is whole all the same."""
     data = messages(START, delta(0, text="par"))
@@ -121,6 +123,7 @@ def test_cut_in_a_message() -> None:
     ]
 
 
+@pytest.mark.rows("WIRE-33")
 def test_a_flipped_byte() -> None:
     """A wrong checksum is malformed, behind what came before it."""
     first, second = messages(START, delta(0, text="a")), bytearray(messages(delta(0, text="b")))
@@ -195,6 +198,7 @@ def test_an_error_in_place_of_an_invoked_stream(body: bytes) -> None:
     assert (error.kind, error.message) == ("server", "no access")
 
 
+@pytest.mark.rows("WIRE-39")
 @pytest.mark.parametrize("name", INVOKE)
 def test_invoke(name: str) -> None:
     """Each family's answer is read by its own rules."""
@@ -202,6 +206,7 @@ def test_invoke(name: str) -> None:
     assert told("bedrock-invoke", data, AWS) == expected
 
 
+@pytest.mark.rows("WIRE-42")
 @pytest.mark.parametrize("protocol", ["bedrock-converse", "bedrock-invoke"])
 @pytest.mark.parametrize("name", ["modelStreamErrorException", "chunk"])
 def test_the_message_of_the_model_is_told(protocol: str, name: str) -> None:

@@ -15,6 +15,7 @@ BROKEN: list[Event] = [TextStart(0), TextDelta(0, "Hi"), TextEnd(0, complete=Fal
 STOPPED: list[Event] = [ChoiceEnd(0, "stop", "stop"), Finish("stop", "stop")]
 
 
+@pytest.mark.rows("WIRE-12")
 @pytest.mark.parametrize(
     ("value", "kind", "message"),
     [
@@ -58,6 +59,7 @@ def test_errors_in_band(value: object, kind: str, message: str) -> None:
     assert (events[-1].error.kind, events[-1].error.message, events[-1].error.phase) == (kind, message, "stream")
 
 
+@pytest.mark.rows("WIRE-12", "AMB-61")
 @pytest.mark.parametrize(
     "value",
     [
@@ -131,6 +133,7 @@ def test_a_finish_reason_that_is_an_error() -> None:
     assert events == [*HI, ChoiceEnd(0, "error", "error"), Finish("error", "error")]
 
 
+@pytest.mark.rows("WIRE-17")
 def test_an_error_as_the_whole_body() -> None:
     """A JSON document that is an error, where a stream was asked for."""
     events = translated(frame({"error": {"message": "m", "type": "invalid_request_error"}}, terminated=False))

@@ -132,6 +132,7 @@ def test_stream(name: str) -> None:
     assert told(P, sse(*frames)) == expected
 
 
+@pytest.mark.rows("WIRE-16")
 @pytest.mark.parametrize("name", CASES)
 def test_array(name: str) -> None:
     """The same chunks as one JSON array, which is read piece by piece."""
@@ -139,6 +140,7 @@ def test_array(name: str) -> None:
     assert told(P, json.dumps(frames, separators=(",", ":")).replace("},{", "},\n {").encode(), "application/json") == expected
 
 
+@pytest.mark.rows("WIRE-16")
 def test_one_object() -> None:
     """An answer that was not streamed."""
     assert told(P, json.dumps(chunk({"text": "a"}, finish="STOP")).encode(), "application/json") == [("text", "a"), ("stop", "STOP")]

@@ -283,6 +283,7 @@ ASSISTANTS: dict[str, tuple[bytes, list[object]]] = {
 }
 
 
+@pytest.mark.rows("WIRE-11", "WIRE-55")
 @pytest.mark.parametrize("name", ASSISTANTS)
 def test_assistants(name: str) -> None:
     """The stream tells this, wherever it is cut."""

@@ -7,6 +7,7 @@ import json
 import pytest
 
 import headwater
+from helpers import with_rows
 from told import sse, told
 
 P = "openai-responses"
@@ -217,7 +218,27 @@ CASES: dict[str, tuple[list[object], list[object]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+ROWS = {
+    "text in pieces, restated three times": "OR-RSS-01 OR-RSS-03 OR-RSS-04 OR-RSS-07 OR-RSS-14",
+    "nothing but the terminal": "OR-RSS-09 ISS-17",
+    "a done event completes what was missed": "OR-RSS-04 OR-RSS-06 ISS-17",
+    "a call in fragments": "OR-RSS-03 OR-RSS-06 OR-RSS-07",
+    "a summary in parts, encrypted": "OR-RSS-05 OR-RSS-07 AMB-32",
+    "reasoning without words": "OR-RSS-07 ISS-55",
+    "reasoning text of open models": "OR-RSS-05",
+    "a refusal": "OR-RSS-08 AMB-36",
+    "a search of the provider's": "OR-RSS-03 AMB-31",
+    "neither ids nor indexes": "OR-RSS-02",
+    "ids that change from event to event": "OR-RSS-02",
+    "cut by length": "OR-RSS-10",
+    "cut by a filter": "OR-RSS-10",
+    "failed": "OR-RSS-11",
+    "a failure told by the first event": "OR-RSS-11",
+    "events that nobody knows": "WIRE-51 AMB-72",
+}
+
+
+@pytest.mark.parametrize("name", with_rows({name: name for name in CASES}, ROWS))
 def test_stream(name: str) -> None:
     """The stream tells this, wherever it is cut."""
     frames, expected = CASES[name]

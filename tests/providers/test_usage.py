@@ -17,6 +17,7 @@ Json = dict[str, object]
 THOUGHT: Json = {"completion_tokens_details": {"reasoning_tokens": 94}}
 
 
+@pytest.mark.rows("OR-CCS-12", "AMB-30")
 @pytest.mark.parametrize(
     ("raw", "input", "output", "cached", "written", "reasoning"),
     [

@@ -85,6 +85,7 @@ FULL: dict[str, object] = {"max_tokens": 9, "temperature": 0, "seed": 7, "user":
 LIMIT: dict[str, object] = {"max_tokens": 9}
 
 
+@pytest.mark.rows("OR-CMP-01", "OR-CMP-03", "OR-CMP-04", "OR-CMP-08", "PI-CMP-11", "ISS-22")
 @pytest.mark.parametrize(
     ("model", "fields", "url", "body"),
     [

@@ -60,6 +60,7 @@ def turns(*messages: Message, **fields: object) -> object:
 HI = [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]
 
 
+@pytest.mark.rows("PI-AN-13", "OR-TR-03")
 def test_http() -> None:
     """Address and headers; a base URL with the version is taken too, a bearer key is a flag, and extra headers have the last word."""
     sent = built(extra_headers={"anthropic-beta": "x-1", "Anthropic-Version": "2024-01-01"})
@@ -79,6 +80,7 @@ def test_http() -> None:
     assert "sk-secret" not in repr(sent)
 
 
+@pytest.mark.rows("OR-AN-01", "OR-AN-02", "AMB-34")
 def test_every_field() -> None:
     """All fields that the protocol carries, under its names."""
     assert body(
@@ -124,6 +126,7 @@ def test_every_field() -> None:
     }
 
 
+@pytest.mark.rows("OR-AN-12")
 @pytest.mark.parametrize(
     ("fields", "choice"),
     [
@@ -139,6 +142,7 @@ def test_tool_choice(fields: dict[str, object], choice: object) -> None:
     assert body(tools=[LOOK], **fields).get("tool_choice") == choice
 
 
+@pytest.mark.rows("OR-AN-06", "OR-AN-07", "OR-AN-08", "OR-AN-09")
 @pytest.mark.parametrize(
     ("reasoning", "flags", "fields", "wanted"),
     [
@@ -168,6 +172,7 @@ def test_thinking(reasoning: object, flags: dict[str, object], fields: dict[str,
     assert body(reasoning=reasoning, dialect=flags, **fields) == {**wanted, "messages": HI}
 
 
+@pytest.mark.rows("OR-AN-10")
 def test_sampling_beside_thinking() -> None:
     """What the API refuses beside thinking is not sent."""
     assert body(reasoning="low", temperature=1.0, top_k=2, top_p=0.99) == {
@@ -185,6 +190,7 @@ def test_schema_beside_effort() -> None:
     assert sent["output_config"] == {"effort": "high", "format": {"type": "json_schema", "schema": {"type": "object"}}}
 
 
+@pytest.mark.rows("OR-AN-11", "OR-CMP-20", "PI-OPT-20")
 def test_cache_breakpoints() -> None:
     """The last system block, the last tool and the last block of all are marked, where the dialect says so; a part's own mark stays."""
     mark = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
@@ -198,6 +204,7 @@ def test_cache_breakpoints() -> None:
     ]
 
 
+@pytest.mark.rows("OR-AN-02", "OR-AN-03")
 def test_system_messages() -> None:
     """Leading ones go into `system`, later ones are marked user text; blank text is left out."""
     sent = body([system("a"), Message("developer", "b"), system(" "), user("hi"), system("c"), user("")])
@@ -205,6 +212,7 @@ def test_system_messages() -> None:
     assert sent["messages"] == [{"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "text", "text": "<system>\nc\n</system>"}]}]
 
 
+@pytest.mark.rows("OR-AN-03", "OR-AN-05")
 def test_turns_are_merged_and_results_come_first() -> None:
     """Consecutive turns of a role become one; results stand in front, whatever came between."""
     calls = assistant("on it", ToolCallPart("a", "f"), ToolCallPart("b", "f", '{"n": 1.50}'))
@@ -240,6 +248,7 @@ def test_turns_are_merged_and_results_come_first() -> None:
     ]
 
 
+@pytest.mark.rows("OR-AN-04", "ISS-45")
 def test_replay_is_byte_exact() -> None:
     """What the model made goes back to it as it came, in its order: signatures, redacted data, opaque blocks, arguments, citations."""
     item = b'{"type":"mcp_tool_use" , "n": 1.50, "big":123456789012345678901234567890}'
@@ -263,6 +272,7 @@ def test_replay_is_byte_exact() -> None:
     ) in sent
 
 
+@pytest.mark.rows("OR-AN-04")
 def test_what_another_model_made() -> None:
     """Its reasoning, opaque items and meta stay at home; text and calls go."""
     made = Message(
@@ -280,6 +290,7 @@ def test_what_another_model_made() -> None:
     assert turns(user("hi"), made) == [*HI, {"role": "assistant", "content": content}]
 
 
+@pytest.mark.rows("OR-AN-04", "OR-CMP-20", "ISS-39")
 @pytest.mark.parametrize(
     ("how", "block"),
     [("drop", None), ("text", {"type": "text", "text": "hm"}), ("thinking", {"type": "thinking", "thinking": "hm", "signature": ""})],
@@ -291,6 +302,7 @@ def test_unsigned_thinking(how: str, block: object) -> None:
     assert turns(user("hi"), made, dialect={"unsigned_thinking": how}) == [*HI, {"role": "assistant", "content": content}]
 
 
+@pytest.mark.rows("AMB-09", "ISS-34")
 def test_cut_calls_stay_out() -> None:
     """A call that was cut is left out with its result, and a turn that has nothing left too."""
     cut = assistant(ToolCallPart("t", "f", '{"a', complete=False))
@@ -309,6 +321,7 @@ def test_arguments_that_are_no_object(arguments: str, kind: str, given: object) 
     assert turns(user("hi"), made) == [*HI, {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": given}]}]
 
 
+@pytest.mark.rows("OR-AN-03")
 @pytest.mark.parametrize(
     ("part", "block"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from headwater_codecs.framing import Fault
 from headwater_codecs.neutral import Finish, RawFrame, StreamFailed, TextDelta, ToolCallEnd, error_info
@@ -43,6 +44,7 @@ def test_signs_of_work_without_event() -> None:
     assert translator.progress == seen + 1
 
 
+@pytest.mark.rows("WIRE-14", "ISS-31")
 def test_settled_and_done() -> None:
     """Settled with the stop reason, done with message_stop."""
     translator = MessagesTranslator()
@@ -56,6 +58,7 @@ def test_settled_and_done() -> None:
     assert translator.finish() == []
 
 
+@pytest.mark.rows("OR-ANS-07", "OR-ANS-08")
 def test_broken_connection() -> None:
     """A broken connection behind the stop reason costs nothing; before it the stream failed."""
     broken = error_info("network", "reset")
@@ -103,6 +106,7 @@ def test_raw_frames() -> None:
     ]
 
 
+@pytest.mark.rows("WIRE-39", "OR-ANS-05")
 def test_counts_of_bedrock() -> None:
     """The last event's own counts stand in where the model's are missing, and never replace them."""
     metrics = {"inputTokenCount": 9, "outputTokenCount": 4, "cacheReadInputTokenCount": 1}

@@ -11,6 +11,7 @@ from headwater_providers.anthropic_messages.adapter import AnthropicMessagesAdap
 from headwater_providers.builtin import new_registries
 
 
+@pytest.mark.rows("OR-AN-06", "OR-AN-08")
 @pytest.mark.parametrize(
     ("model", "effort", "wanted"),
     [
@@ -33,6 +34,7 @@ def test_thinking_by_model(model: str, effort: Effort, wanted: tuple[object, obj
     assert (body["thinking"], body.get("output_config")) == wanted
 
 
+@pytest.mark.rows("OR-CMP-20")
 @pytest.mark.parametrize(
     ("model", "url", "header"),
     [

@@ -102,6 +102,7 @@ CALLS = Message("assistant", (TextPart("Look."), ToolCallPart("c1", "f", '{"a":1
 RESULTS = (tool_result("c1", [TextPart("a map"), PNG]), tool_result("c2", "broke", is_error=True))
 
 
+@pytest.mark.rows("PI-GO-03")
 def test_calls_and_results() -> None:
     """Results come back in one turn, with ids and the tools' names; the images follow theirs."""
     assert contents("google/gemini-2.5-pro", user("Hi"), CALLS, *RESULTS, user("Go on.")) == [
@@ -126,6 +127,7 @@ def test_calls_and_results() -> None:
     ]
 
 
+@pytest.mark.rows("PI-GO-03")
 def test_calls_and_results_of_gemini_3() -> None:
     """Images go into the result; the first call that has no signature gets the marker, no other does."""
     assert contents("google/gemini-3-pro-preview", user("Hi"), CALLS, *RESULTS) == [
@@ -169,6 +171,7 @@ SIGNED = (
 PLAIN_CALL: Json = {"functionCall": {"name": "f", "args": {}, "id": "c2"}}
 
 
+@pytest.mark.rows("PI-GO-03", "ISS-03", "ISS-04")
 def test_signatures_go_home() -> None:
     """To the model that made them: each on its own part, none copied to another (B200), opaque parts as they came."""
     own = Message("assistant", SIGNED, origin=Origin("google", "gemini", "gemini-3-pro-preview"))
@@ -188,6 +191,7 @@ def test_signatures_go_home() -> None:
     ]
 
 
+@pytest.mark.rows("PI-GO-03")
 @pytest.mark.parametrize(("model", "signature"), [("google/gemini-2.5-pro", {}), ("google/gemini-3-pro-preview", {"thoughtSignature": MARKER})])
 def test_signatures_of_others_stay_away(model: str, signature: Json) -> None:
     """Another model's reasoning, signatures and opaque parts are left out; the marker stands where a signature is demanded."""

@@ -7,6 +7,7 @@ import json
 import pytest
 
 import headwater
+from helpers import with_rows
 from told import sse, told
 
 P = "openai-responses"
@@ -241,7 +242,22 @@ CASES: dict[str, tuple[list[object], list[object]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+ROWS = {
+    "one number for all items": "OR-RSS-02",
+    "one id for all items": "OR-RSS-02",
+    "an empty item event, the text in the end": "OR-RSS-09",
+    "a part that only its own event has": "OR-RSS-04",
+    "the end gives a call other ids": "OR-RSS-13 AMB-33",
+    "the end gives two calls other ids": "OR-RSS-13 AMB-33",
+    "the end leaves reasoning out and gives the message another id": "OR-RSS-13 AMB-33",
+    "a cut call of a custom tool is not run": "ISS-34 AMB-09",
+    "nor one that its item calls incomplete": "ISS-34 AMB-09",
+    "a search that never ended": "AMB-31",
+    "failed, the error beside the response": "OR-RSS-11",
+}
+
+
+@pytest.mark.parametrize("name", with_rows({name: name for name in CASES}, ROWS))
 def test_stream(name: str) -> None:
     """The stream tells this, wherever it is cut."""
     frames, expected = CASES[name]
@@ -272,6 +288,7 @@ def test_items_that_are_kept(last: Json, complete: bool) -> None:
     assert [(block.complete, json.loads(block.raw)) for block in answer.blocks] == [(complete, SEARCH)]
 
 
+@pytest.mark.rows("OR-RSS-04")
 def test_differing_texts_are_noted() -> None:
     """What is out stands; that it was restated otherwise is told."""
     answer = headwater.decode(P, [sse(CREATED, text(0, "m1", "Hello"), done(0, **message("m1", "Goodbye")), end())])
