@@ -1,15 +1,20 @@
 """Write docs/rows.md anew from the rows that the tests name: python scripts/row_table.py
 
-A test names a row with `@pytest.mark.rows("OR-TM-01")`, on itself, its class, its module or one of its parameters, or in its docstring.
+A test names a row with the marker `rows`, on itself, its class, its module or one of its parameters, or in its docstring. With `--check` nothing
+is written, and what is wrong is told: a page that is old, an id that does not exist, a row with both a test and a reason for none.
 """
 
 from __future__ import annotations
 
-import ast
+import contextlib
+import io
 import re
+import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parent.parent
 TESTS = ROOT / "tests"
@@ -18,8 +23,8 @@ ID = re.compile(r"\b(?:ADK|OR|PI|CK|WIRE)(?:-[A-Z]+)*-\d+[a-z]?\b")
 REQUIRED = {"core", "edge"}  # a row with one of these tags needs a test, or a reason
 HEAD = """# The three reference systems, row by row
 
-Made by `python scripts/row_table.py` from the rows that the tests name; a test compares. Rows are those of the behaviour table: `ADK` for the model
-layer of ADK-Go, `OR` and `PI` for or's and pi's `llm`, `CK` for CopilotKit's service adapters, `WIRE` for the formats below them.
+Made by `python scripts/row_table.py` from the rows that the tests name, and compared by one. Rows are those of the behaviour table: `ADK` for the
+model layer of ADK-Go, `OR` and `PI` for or's and pi's `llm`, `CK` for CopilotKit's service adapters, `WIRE` for the formats below them.
 
 """
 
@@ -30,46 +35,30 @@ def table(name: str) -> dict[str, list[str]]:
     return {row: columns for row, *columns in (line.split("\t") for line in lines if line and not line.startswith("#"))}
 
 
-def named(node: ast.expr) -> Iterator[str]:
-    """The ids in every `mark.rows(...)` of an expression."""
-    for call in ast.walk(node):
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "rows":
-            yield from (argument.value for argument in call.args if isinstance(argument, ast.Constant) and isinstance(argument.value, str))
+class Collector:
+    """A pytest plugin: every row that a collected test names, with those tests."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, set[str]] = defaultdict(set)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """The tests are known."""
+        for item in session.items:
+            name = item.nodeid.partition("[")[0].removeprefix("tests/")
+            rows = {row for mark in item.iter_markers("rows") for row in mark.args}
+            for row in rows | set(ID.findall(getattr(item, "function", item).__doc__ or "")):
+                self.found[row].add(name)
 
 
-def tests_of(path: Path) -> Iterator[tuple[str, str]]:
-    """Each row that a file names, with the test that names it: the file, and its function."""
-    tree = ast.parse(path.read_text())
-    where = path.relative_to(TESTS).as_posix()
-    whole = {row for node in tree.body if isinstance(node, ast.Assign) and _is_mark(node) for row in named(node.value)}
-    for row in whole:
-        yield row, where
-    yield from _inside(tree.body, where, set())
-
-
-def _is_mark(node: ast.Assign) -> bool:
-    return any(isinstance(target, ast.Name) and target.id == "pytestmark" for target in node.targets)
-
-
-def _inside(body: list[ast.stmt], where: str, outer: set[str]) -> Iterator[tuple[str, str]]:
-    for node in body:
-        if isinstance(node, ast.ClassDef):
-            marked = outer | {row for decorator in node.decorator_list for row in named(decorator)}
-            yield from _inside(node.body, where, marked)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
-            rows = outer | {row for decorator in node.decorator_list for row in named(decorator)}
-            rows |= set(ID.findall(ast.get_docstring(node) or ""))
-            for row in rows:
-                yield row, f"{where}::{node.name}"
-
-
+@cache
 def covered() -> dict[str, list[str]]:
     """Every row that is named, with its tests."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for path in sorted(TESTS.rglob("test_*.py")):
-        for row, test in tests_of(path):
-            found[row].add(test)
-    return {row: sorted(tests) for row, tests in found.items()}
+    collector = Collector()
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        code = pytest.main(["--collect-only", "-q", "-p", "no:cacheprovider", str(TESTS)], plugins=[collector])
+    if code != pytest.ExitCode.OK:
+        sys.exit(said.getvalue())
+    return {row: sorted(tests) for row, tests in collector.found.items()}
 
 
 def open_rows() -> list[str]:
@@ -101,6 +90,18 @@ def page() -> str:
     return HEAD + "".join(lines)
 
 
+def wrong() -> list[str]:
+    """What is wrong, in words."""
+    rows, tests, reasons, deviations = table("rows.tsv"), covered(), table("exceptions.tsv"), table("deviations.tsv")
+    unknown = {row for row in [*tests, *reasons, *deviations] if ID.fullmatch(row) and row not in rows}
+    told = [f"{row}: there is no such row" for row in sorted(unknown)]
+    told += [f"{row}: it has a test, and a reason for none" for row in reasons if row in tests]
+    told += [f"{row}: a deviation that no test shows" for row in deviations if row not in tests]
+    return told + ([] if PAGE.read_text() == page() else [f"{PAGE.relative_to(ROOT)} is old: run python scripts/row_table.py"])
+
+
 if __name__ == "__main__":
+    if "--check" in sys.argv:
+        sys.exit("\n".join(wrong()) or 0)
     PAGE.write_text(page())
     print(f"{PAGE.relative_to(ROOT)}: {len(open_rows())} rows are open")

@@ -122,7 +122,7 @@ def test_a_password_in_an_address_is_not_repeated() -> None:
 
 
 def test_any_address_works_without_a_known_provider() -> None:
-    """An unknown provider id with an address needs no registration and no key (AMB-24)."""
+    """An unknown provider id with an address needs no registration and no key (OR-PR-07, AMB-24)."""
     target = registries().resolve(Model("m", provider="acme", base_url="http://127.0.0.1:1/v1/"))
     assert (target.provider, target.model, target.base_url, target.api_key) == ("acme", "m", "http://127.0.0.1:1/v1", None)
     target = registries().resolve(Model("gpt-4o-mini", base_url="http://127.0.0.1:1/v1"))
