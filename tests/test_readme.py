@@ -29,3 +29,11 @@ def test_the_commands_that_it_names_exist() -> None:
     named = set(re.findall(r"^headwater (\w+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
     assert named
     assert named <= set(app.commands)
+
+
+def test_the_views_in_it_run() -> None:
+    """Each is an example of the view's own page, where a test runs it."""
+    views = [block for block in BLOCKS if "headwater.views" in block]
+    pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md"))
+    assert views
+    assert all(block in pages and len(block.splitlines()) <= 15 for block in views)

@@ -105,6 +105,7 @@ from headwater_providers.resolve import Registries
 
 if TYPE_CHECKING:
     from headwater.blocking import SyncStream, generate_sync, stream_sync
+    from headwater.catalogue import Cost, ModelInfo, cost, model_info, overflowed
 
 __all__ = [
     "AnswerTooLarge",
@@ -115,6 +116,7 @@ __all__ = [
     "Citation",
     "ConfigurationError",
     "ContextOverflowError",
+    "Cost",
     "DeadlineExceeded",
     "Diagnostic",
     "Drained",
@@ -134,6 +136,7 @@ __all__ = [
     "MalformedError",
     "Message",
     "Model",
+    "ModelInfo",
     "NetworkError",
     "NotFoundError",
     "OpaqueEnd",
@@ -192,21 +195,28 @@ __all__ = [
     "Usage",
     "UsageUpdate",
     "assistant",
+    "cost",
     "decode",
     "decode_events",
     "generate_sync",
+    "model_info",
+    "overflowed",
     "stream_sync",
     "system",
     "tool_result",
     "user",
 ]
 
-_LAZY = ("SyncStream", "generate_sync", "stream_sync")  # threads and their portal: only scripts need them, and they are slow to import
+# Threads and their portal are slow to import, and only scripts need them; the catalogue is a file of its own.
+_LAZY = {
+    **dict.fromkeys(("SyncStream", "generate_sync", "stream_sync"), "headwater.blocking"),
+    **dict.fromkeys(("Cost", "ModelInfo", "cost", "model_info", "overflowed"), "headwater.catalogue"),
+}
 
 
 def __getattr__(name: str) -> object:
     if name in _LAZY:
-        from headwater import blocking
+        from importlib import import_module
 
-        return getattr(blocking, name)
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,7 +17,7 @@ from headwater.deadlines import LOOK, Deadlines
 from headwater.delivery import Delivery
 from headwater.drain import Drained, Draining
 from headwater.groups import open_task_group
-from headwater.plan import OnRequest, OnResponse, Plan
+from headwater.plan import OnRequest, OnResponse, Plan, RewriteRequest
 from headwater.retry import Retry
 from headwater.stream import CLOSE_TIME, AnyStage, Delivering, Stream, Topology, Watched, WhenUnwatched
 from headwater.telemetry import Logger, StreamLog, find_logger
@@ -45,7 +45,7 @@ class Engine:
     clock: seconds that only grow. registries: models, vendors and adapters, and where keys are looked up; the built-in ones unless given.
     max_frame, max_answer: bytes that one frame, and one whole answer, may have; beyond them the stream fails with kind `malformed`, and what came
     until then is kept. history: how earlier turns are handed on (`History`). on_request(method, url, body) and on_response(status, headers) are
-    called for every attempt and must not raise.
+    called for every attempt and must not raise; rewrite_request(method, url, body) may give another body for it (None keeps it), before it is signed.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class Engine:
         registries: Registries | None = None,
         on_request: OnRequest | None = None,
         on_response: OnResponse | None = None,
+        rewrite_request: RewriteRequest | None = None,
         max_frame: int = MAX_FRAME,
         max_answer: int | None = None,
         history: History | None = None,
@@ -81,6 +82,7 @@ class Engine:
         self._registries = registries or default_registries()
         self._on_request = on_request
         self._on_response = on_response
+        self._rewrite_request = rewrite_request
         self._max_frame = max_frame
         self._max_answer = max_answer
         self._history = history or History()
@@ -210,6 +212,7 @@ class Engine:
             history=self._history,
             on_request=self._on_request,
             on_response=self._on_response,
+            rewrite_request=self._rewrite_request,
         )
 
     def _fallback(self, request: Request, model: Model | str, raw: bool) -> Plan:

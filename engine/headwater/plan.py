@@ -12,10 +12,11 @@ from headwater.credentials import automatic, reveal
 from headwater.launch import launch
 from headwater.transport import Transport
 from headwater_codecs.neutral import ErrorInfo, HeadwaterError, Request, Secret
-from headwater_providers.adapter import Adapter, HttpRequest, Target, Translator
+from headwater_providers.adapter import Adapter, HttpRequest, Signer, Target, Translator
 from headwater_providers.history import History, hand_off
 
 OnRequest = Callable[[str, str, bytes], object]
+RewriteRequest = Callable[[str, str, bytes], bytes | None]
 OnResponse = Callable[[int, Mapping[str, str]], object]
 SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "api-key", "x-api-key", "x-goog-api-key", "x-amz-security-token", "cookie"})
 SHORTEST_SECRET = 8  # characters: what is shorter is no key but a word, and would be cut out of honest messages
@@ -37,6 +38,7 @@ class Plan:
         history: History,
         on_request: OnRequest | None = None,
         on_response: OnResponse | None = None,
+        rewrite_request: RewriteRequest | None = None,
     ) -> None:
         if target.api_key is None and target.credential is not None:
             target = replace(target, api_key=automatic(target.credential))
@@ -53,6 +55,7 @@ class Plan:
         self._request = request
         self._raw = raw
         self._on_request = on_request
+        self._rewrite_request = rewrite_request
         self._built: HttpRequest | None = None
         key = target.api_key
         built = adapter.build(request, target, None if callable(key) else key)
@@ -79,18 +82,28 @@ class Plan:
         built, self._built = self._built, None
         if self.target.launcher is not None:
             self.target = replace(self.target, base_url=await launch(self.target.launcher, self.target.model), launcher=None)
+        signer: Signer | None = None
         if built is None:
-            built = await self._build()
-        self._headers = built.headers
+            key = await reveal(self.target.api_key)
+            if key is not None and not isinstance(key, Secret):
+                signer, key = key, None
+            built = self.adapter.build(self._request, self.target, key)
         if self._on_request is not None:
             _call(self._on_request, "on_request", built.method, built.url, built.body)
+        if self._rewrite_request is not None:
+            built = self._rewritten(built, self._rewrite_request)
+        if signer is not None:  # last: it signs what is sent
+            built = signer.sign(built, datetime.now(UTC))
+        self._headers = built.headers
         return built
 
-    async def _build(self) -> HttpRequest:
-        key = await reveal(self.target.api_key)
-        if key is None or isinstance(key, Secret):
-            return self.adapter.build(self._request, self.target, key)
-        return key.sign(self.adapter.build(self._request, self.target, None), datetime.now(UTC))
+    def _rewritten(self, built: HttpRequest, rewrite: RewriteRequest) -> HttpRequest:
+        body = _call(rewrite, "rewrite_request", built.method, built.url, built.body)
+        if body is None:
+            return built
+        if not isinstance(body, bytes):
+            raise HeadwaterError(f"the hook rewrite_request gave a {type(body).__name__}: give bytes, or None to keep the body")
+        return replace(built, body=body)
 
     def answered(self, status: int, headers: Mapping[str, str]) -> None:
         """Tell the hook that an attempt was answered. Raises HeadwaterError when the hook fails."""
@@ -122,8 +135,8 @@ class Plan:
                 yield from (secret for secret in (value, value.rpartition(" ")[2]) if len(secret) >= SHORTEST_SECRET)
 
 
-def _call(hook: Callable[..., object], name: str, *args: object) -> None:
+def _call(hook: Callable[..., object], name: str, *args: object) -> object:
     try:
-        hook(*args)
+        return hook(*args)
     except Exception as error:
         raise HeadwaterError(f"the hook {name} raised {type(error).__name__}: {error}") from error

@@ -66,15 +66,7 @@ class Registries:
 
     def resolve(self, model: Model | str) -> Target:
         """Where a request for this model goes. Raises ConfigurationError for an unknown or ambiguous name, a missing key, a bad address."""
-        if isinstance(model, str):
-            model = Model(model)
-        if self._version != self.providers.version or len(self._routes) > _REMEMBERED or len(self._homes) > _REMEMBERED:
-            self._version = self.providers.version
-            self._routes, self._homes = {}, {}
-        if model.provider is None:
-            model = self._with_provider(model)
-        elif not model.id.strip():
-            raise ConfigurationError("the model's name is empty")
+        model = self.named(model)
         assert model.provider is not None
         key = (model.provider, model.protocol, model.id, model.base_url)
         route = self._routes.get(key)
@@ -111,6 +103,19 @@ class Registries:
             credential=credential,
             modalities=model.modalities,
         )
+
+    def named(self, model: Model | str) -> Model:
+        """The model with its provider, found by its name where it is not given. Raises ConfigurationError for an unknown or ambiguous name."""
+        if isinstance(model, str):
+            model = Model(model)
+        if self._version != self.providers.version or len(self._routes) > _REMEMBERED or len(self._homes) > _REMEMBERED:
+            self._version = self.providers.version
+            self._routes, self._homes = {}, {}
+        if model.provider is None:
+            return self._with_provider(model)
+        if not model.id.strip():
+            raise ConfigurationError("the model's name is empty")
+        return model
 
     def adapter(self, protocol: str) -> Adapter:
         """The adapter of a protocol. Raises ConfigurationError, naming those that exist."""

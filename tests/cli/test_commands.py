@@ -156,6 +156,22 @@ def test_models_never_show_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (vendors["local"]["needs_key"], vendors["local"]["launched_here"]) == (False, True)
 
 
+def test_models_of_a_vendor() -> None:
+    """Their windows and prices, with the day of these facts; as JSON all that is known; an alias is the vendor; one without any is told so."""
+    result = headwater("models", "claude")
+    head, *lines = result.stdout.splitlines()
+    assert head.split("  ")[0] == "model"
+    assert any(line.startswith("claude-sonnet-4-5 ") and "200000" in line for line in lines)
+    assert lines[-1].startswith("As of 20")
+    infos = {info["id"]: info for info in json.loads(headwater("models", "anthropic", "--json").stdout)}
+    assert infos["claude-sonnet-4-5"]["prices"]["output"] == 15.0
+    assert infos["claude-sonnet-4-5"]["reads"] == ["file", "image", "text"]
+    empty = headwater("models", "local")
+    assert (empty.exit_code, empty.stdout, empty.stderr) == (0, "", "the catalogue has no models of local\n")
+    unknown = headwater("models", "nobody")
+    assert (unknown.exit_code, unknown.stderr) == (2, "headwater: unknown provider 'nobody'\n")
+
+
 def test_models_of_own_registries() -> None:
     """An override counts as set, whatever the environment says."""
     registries = new_registries(plugins=False)

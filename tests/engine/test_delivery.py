@@ -6,6 +6,7 @@ import gzip
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 import headwater
 from engine.upstream import (
@@ -299,6 +300,7 @@ async def test_a_translator_that_raises(monkeypatch: pytest.MonkeyPatch, topolog
 # Hooks.
 
 
+@pytest.mark.rows("OR-OPT-06", "OR-OPT-08")
 async def test_hooks(topology: Topology) -> None:
     """They see every attempt: method, address and body, then status and the kept headers."""
     seen: list[object] = []
@@ -314,7 +316,47 @@ async def test_hooks(topology: Topology) -> None:
     assert seen == [post, (503, {"x-request-id": "r1"}), post, (200, {})]
 
 
-@pytest.mark.parametrize("hook", ["on_request", "on_response"])
+@pytest.mark.rows("OR-OPT-06", "OR-OPT-07")
+async def test_another_body_in_place_of_ours() -> None:
+    """`rewrite_request` is asked for every attempt, with the body as it was built, and `on_request` sees that one too; None keeps it."""
+    seen: list[bytes] = []
+    answers = iter([b'{"first":1}', None])
+    options = {
+        "on_request": lambda method, url, body: seen.append(body),
+        "rewrite_request": lambda method, url, body: seen.append(body) or next(answers),
+        "retry": Retry(base=0),
+    }
+    async with run(Answer(error_body("down"), status=503), Answer(good("a")), **options) as (engine, upstream):
+        await engine.generate(request())
+    assert len(set(seen)) == 1
+    assert len(seen) == 4
+    assert [asked.body for asked in upstream.requests] == [b'{"first":1}', seen[0]]
+
+
+@pytest.mark.rows("OR-OPT-07")
+async def test_what_was_rewritten_is_what_is_signed() -> None:
+    """A signature covers the body that is sent."""
+
+    class Signs:
+        def sign(self, built: HttpRequest, now: object) -> HttpRequest:
+            return replace(built, headers=(("x-signed", built.body.decode()),))
+
+    signing = replace(request(), model=replace(request().model, api_key=Signs))  # type: ignore[arg-type, type-var]
+    async with run(Answer(good("a")), rewrite_request=lambda method, url, body: b'{"mine":1}') as (engine, upstream):
+        await engine.generate(signing)
+    assert [(asked.headers, asked.body) for asked in upstream.requests] == [((("x-signed", '{"mine":1}'),), b'{"mine":1}')]
+
+
+async def test_a_body_that_is_none() -> None:
+    """What is no bytes is told, and nothing is sent."""
+    async with run(rewrite_request=lambda method, url, body: "text") as (engine, upstream), engine.stream(request()) as stream:
+        error = failure(await collect(stream))
+    assert (error.kind, error.message) == ("internal", "the hook rewrite_request gave a str: give bytes, or None to keep the body")
+    assert upstream.requests == []
+
+
+@pytest.mark.rows("OR-OPT-09")
+@pytest.mark.parametrize("hook", ["on_request", "on_response", "rewrite_request"])
 async def test_a_hook_that_raises(topology: Topology, hook: str) -> None:
     """It ends its stream with a readable error, names itself, and nothing stays open."""
 

@@ -73,6 +73,7 @@ def test_no_wait_beyond_total(remaining: float, wait: float | None) -> None:
     assert delay(error_info("overloaded", "x", retry_after=4.0), remaining=remaining, random=0.0) == wait
 
 
+@pytest.mark.rows("OR-OPT-04")
 def test_two_retries_by_default() -> None:
     """Three attempts in all."""
     assert [delay(error_info("server", "x"), failed) is not None for failed in (1, 2, 3)] == [True, True, False]
@@ -203,6 +204,7 @@ async def test_the_request_is_built_anew(topology: Topology) -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.rows("OR-OPT-05")
 async def test_first_content_is_tried_again_when_asked_for(topology: Topology) -> None:
     """`on_first_content` drops the silent attempt; its deadline counts anew for the next."""
     clock = Clock()

@@ -134,6 +134,7 @@ def test_a_provider_id_is_a_plain_word(id: str) -> None:
         ProviderSpec(id=id)
 
 
+@pytest.mark.rows("OR-PR-02")
 def test_a_spec_is_a_snapshot() -> None:
     """What the caller changes later has no effect (OR-PR-01)."""
     headers = {"a": "1"}
@@ -157,6 +158,7 @@ def test_an_override_shows_no_key() -> None:
     assert ProviderOverride(api_key="geheim").api_key == Secret("geheim")
 
 
+@pytest.mark.rows("OR-PR-10")
 def test_the_default_registries_are_made_once() -> None:
     """Everybody who passes none uses the same; a fresh set is independent of it."""
     assert default_registries() is default_registries()
@@ -183,6 +185,7 @@ class _Point:
         return self._function
 
 
+@pytest.mark.rows("OR-AR-02")
 def test_an_entry_point_registers_what_it_brings() -> None:
     """A plugin is a function that takes the registry."""
     providers = ProviderRegistry()

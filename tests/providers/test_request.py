@@ -27,7 +27,7 @@ def test_the_least_that_is_sent() -> None:
     assert raw == b'{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true,"stream_options":{"include_usage":true}}'
 
 
-@pytest.mark.rows("OR-CC-01", "AMB-46")
+@pytest.mark.rows("OR-CC-01", "OR-OPT-02", "AMB-46")
 @pytest.mark.parametrize(
     ("field", "value", "wire"),
     [
@@ -182,6 +182,7 @@ def test_what_a_dialect_refuses() -> None:
 
 
 @pytest.mark.rows("OR-CC-01")
+@pytest.mark.rows("OR-OPT-14")
 def test_tool_choice() -> None:
     """Words go as they are, names as objects of their kind (OR-OPT-12)."""
     to = target(supports_custom_tools=True)

@@ -152,6 +152,7 @@ def test_a_known_address_tells_the_dialect_of_another_provider_id() -> None:
     assert (target.provider, target.dialect.thinking_format, target.api_key) == ("mine", "zai", None)
 
 
+@pytest.mark.rows("OR-OPT-01")
 def test_address_precedence() -> None:
     """Given with the model, then overridden, then the variable, then the vendor's own (OR-PR-05)."""
     made = registries({**KEYS, "OPENAI_BASE_URL": "http://env/v1"})

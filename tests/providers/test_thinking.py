@@ -7,7 +7,7 @@ import pytest
 from chat_calls import body, target
 from headwater_codecs.neutral import ConfigurationError, Reasoning, user
 from headwater_providers.openai_chat.dialect import ChatDialect
-from headwater_providers.openai_chat.thinking import clamp, reasoning_fields
+from headwater_providers.openai_chat.thinking import reasoning_fields, supported
 
 MAPPED = {"off": "zero", "low": "small"}
 
@@ -79,9 +79,10 @@ def test_formats(format: str, flags: dict[str, object], on: dict[str, object], o
         ({"minimal": None, "low": None, "medium": None}, "minimal", "high"),
     ],
 )
+@pytest.mark.rows("OR-OPT-03", "OR-MOD-02")
 def test_clamping(effort_map: dict[str, str | None], level: str, expected: str) -> None:
     """A level that is not supported goes to the nearest higher one, else the nearest lower; xhigh and max exist only where mapped."""
-    assert clamp(level, ChatDialect(effort_map=effort_map)) == expected
+    assert supported(level, ChatDialect(effort_map=effort_map)) == expected
 
 
 @pytest.mark.parametrize(
@@ -94,6 +95,7 @@ def test_clamping(effort_map: dict[str, str | None], level: str, expected: str) 
         ({}, Reasoning("low", summary="auto"), "has no field for `summary`"),
     ],
 )
+@pytest.mark.rows("OR-OPT-10", "OR-OPT-13")
 def test_what_a_vendor_has_no_field_for(flags: dict[str, object], reasoning: object, said: str) -> None:
     """A control that would be lost in silence is an error that names `reasoning`."""
     with pytest.raises(ConfigurationError) as caught:

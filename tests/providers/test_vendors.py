@@ -62,6 +62,7 @@ USAGE = {"stream": True, "stream_options": {"include_usage": True}}
         ("local", None, ()),
     ],
 )
+@pytest.mark.rows("OR-KEY-01", "OR-PR-10")
 def test_where_a_vendor_is(id: str, base_url: str | None, env_keys: tuple[str, ...]) -> None:
     """Address and key variables of every vendor."""
     assert (BY_ID[id].base_url, BY_ID[id].env_keys) == (base_url, env_keys)

@@ -88,14 +88,18 @@ def decode(file: str, protocol: str, **options: object) -> int:
     return decode(file, protocol, Options.of(options))
 
 
-@app.command(short_help="List the vendors that are known, and whether their key is set.")
-@click.option("--json", "as_json", is_flag=True, help="Print the vendors as JSON.")
+@app.command(short_help="List the vendors that are known, or the models of one with their prices.")
+@click.argument("vendor", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
 @common
-def models(as_json: bool, **options: object) -> int:
-    """List the vendors that are known: protocol, address, key variables, and whether a key is set (never the key)."""
-    from headwater.cli.models import models
+def models(vendor: str | None, as_json: bool, **options: object) -> int:
+    """List the vendors that are known: protocol, address, key variables, and whether a key is set (never the key).
 
-    return models(as_json)
+    With VENDOR, list its models that are in the catalogue: context window, most output, US dollars for a million tokens, what they read.
+    """
+    from headwater.cli.models import models, of_vendor
+
+    return models(as_json) if vendor is None else of_vendor(vendor, as_json)
 
 
 @app.command(short_help="Measure how fast a model streams.")

@@ -9,9 +9,9 @@ from headwater_providers.body import Json
 from headwater_providers.checks import check_json, check_tool_choice, check_tools
 from headwater_providers.gemini.contents import ContentWriter
 from headwater_providers.gemini.dialect import GeminiDialect
+from headwater_providers.levels import EFFORTS
 from headwater_providers.turns import refuse_nothing, split_system
 
-LEVELS = ("minimal", "low", "medium", "high", "xhigh", "max")
 _BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 24576, "max": -1}  # tokens; -1: as many as the model likes
 _PLAIN = (
     ("max_tokens", "maxOutputTokens"),
@@ -83,8 +83,8 @@ def _thinking(reasoning: str | Reasoning | None, dialect: GeminiDialect) -> Json
     if reasoning is None:
         return {}
     asked = Reasoning(effort=reasoning) if isinstance(reasoning, str) else reasoning  # type: ignore[arg-type]  # looked at below
-    if asked.effort is not None and asked.effort != "off" and asked.effort not in LEVELS:
-        raise ConfigurationError(f"Request.reasoning: the effort {asked.effort!r} is none of off, {', '.join(LEVELS)}")
+    if asked.effort is not None and asked.effort != "off" and asked.effort not in EFFORTS:
+        raise ConfigurationError(f"Request.reasoning: the effort {asked.effort!r} is none of off, {', '.join(EFFORTS)}")
     if asked.effort == "off":
         return {"thinkingLevel": "MINIMAL"} if dialect.thinking_levels else {"thinkingBudget": 0}
     fields: Json = {"includeThoughts": asked.summary != "off"}

@@ -28,8 +28,8 @@ from headwater_codecs.neutral.request import (
     ToolResultPart,
 )
 from headwater_providers.checks import TOOL_CHOICES
+from headwater_providers.levels import EFFORTS
 from headwater_providers.openai_chat.parts import AUDIO_TYPES
-from headwater_providers.openai_chat.thinking import LEVELS
 
 Json = Mapping[str, object]
 _INT = (int,)
@@ -93,9 +93,9 @@ def request_from_chat_body(body: Mapping[str, object], model: Model | str | None
 
 
 def _read_reasoning_effort(value: object, fields: dict[str, object]) -> bool:
-    if value in LEVELS:
+    if value in EFFORTS:
         fields["reasoning"] = value
-    return value in LEVELS
+    return value in EFFORTS
 
 
 def _read_response_format(value: object, fields: dict[str, object]) -> bool:

@@ -9,10 +9,9 @@ from collections.abc import Callable
 
 from headwater_codecs.neutral.errors import ConfigurationError
 from headwater_codecs.neutral.request import Reasoning
+from headwater_providers.levels import EFFORTS, clamp, levels_of
 from headwater_providers.openai_chat.dialect import ChatDialect
 
-LEVELS = ("minimal", "low", "medium", "high", "xhigh", "max")  # `off` stands apart: it is no small effort
-_ON_REQUEST = frozenset({"xhigh", "max"})  # known only where the vendor's map has them
 Json = dict[str, object]
 
 
@@ -23,13 +22,13 @@ def reasoning_fields(reasoning: str | Reasoning | None, provider: str, dialect: 
     asked = Reasoning(effort=reasoning) if isinstance(reasoning, str) else reasoning  # type: ignore[arg-type]  # looked at below
     if asked.summary is not None:
         raise ConfigurationError(f"Request.reasoning: openai-chat (provider {provider}) has no field for `summary`")
-    if asked.effort is not None and asked.effort != "off" and asked.effort not in LEVELS:
-        raise ConfigurationError(f"Request.reasoning: the effort {asked.effort!r} is none of off, {', '.join(LEVELS)}")
+    if asked.effort is not None and asked.effort != "off" and asked.effort not in EFFORTS:
+        raise ConfigurationError(f"Request.reasoning: the effort {asked.effort!r} is none of off, {', '.join(EFFORTS)}")
     fields: Json = {}
     if asked.effort == "off":
         fields = _OFF[dialect.thinking_format](dialect)
     elif asked.effort is not None or asked.budget_tokens is not None:
-        level = asked.effort and clamp(asked.effort, dialect)
+        level = asked.effort and supported(asked.effort, dialect)
         fields = _ON[dialect.thinking_format](level, dialect)
         if asked.effort is not None and not fields:
             raise ConfigurationError(
@@ -40,14 +39,10 @@ def reasoning_fields(reasoning: str | Reasoning | None, provider: str, dialect: 
     return fields
 
 
-def clamp(level: str, dialect: ChatDialect) -> str:
+def supported(level: str, dialect: ChatDialect) -> str:
     """The level itself where it is supported, else the nearest higher one, else the nearest lower."""
-    at = LEVELS.index(level)
-    for candidate in (*LEVELS[at:], *reversed(LEVELS[:at])):
-        known = candidate in dialect.effort_map or candidate not in _ON_REQUEST
-        if known and dialect.effort_map.get(candidate, candidate) is not None:
-            return candidate
-    return level
+    known = [effort for effort in levels_of(True, {name: word is not None for name, word in dialect.effort_map.items()}) if effort != "off"]
+    return clamp(level, known) if known else level
 
 
 def _word(level: str | None, dialect: ChatDialect) -> str | None:

@@ -7,11 +7,11 @@ from headwater_codecs.neutral.request import JsonSchema, Reasoning, Request, Too
 from headwater_providers.adapter import Target
 from headwater_providers.body import Json
 from headwater_providers.checks import check_json, check_tool_choice, check_tools
+from headwater_providers.levels import EFFORTS
 from headwater_providers.openai_responses.dialect import ResponsesDialect
 from headwater_providers.openai_responses.messages import ItemWriter
 from headwater_providers.turns import refuse_nothing, split_system
 
-LEVELS = ("minimal", "low", "medium", "high", "xhigh", "max")
 SUMMARIES = ("auto", "concise", "detailed")
 ENCRYPTED = "reasoning.encrypted_content"
 LOGPROBS = "message.output_text.logprobs"
@@ -105,8 +105,8 @@ def _reasoning(reasoning: str | Reasoning | None, dialect: ResponsesDialect) -> 
         word = dialect.effort_map.get("off", "none")
         return ({"effort": word} if word is not None else {}), False
     if asked.effort is not None:
-        if asked.effort not in LEVELS:
-            raise ConfigurationError(f"Request.reasoning: the effort {asked.effort!r} is none of off, {', '.join(LEVELS)}")
+        if asked.effort not in EFFORTS:
+            raise ConfigurationError(f"Request.reasoning: the effort {asked.effort!r} is none of off, {', '.join(EFFORTS)}")
         word = dialect.effort_map.get(asked.effort, asked.effort if asked.effort != "max" else "xhigh")
         if word is not None:
             fields["effort"] = word
