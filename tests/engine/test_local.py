@@ -287,7 +287,7 @@ def test_the_log_goes_where_it_is_told(tmp_path: Path) -> None:
     """With `log` llama.cpp's own log is kept; a path that cannot be written is refused before anything runs."""
     log = tmp_path / "server.log"
     with LocalServer("smollm2", LocalOptions(n_ctx=512, n_parallel=1, log=str(log))):
-        assert "model loaded" in log.read_text()
+        assert "loading model" in log.read_text()  # its last lines may come after it is ready: a thread of its own writes them
     with pytest.raises(ConfigurationError, match="cannot write the local server's log"):
         LocalServer("smollm2", LocalOptions(log=str(tmp_path / "none" / "server.log"))).start()
 

@@ -137,6 +137,7 @@ def test_every_field() -> None:
         ({}, None),
     ],
 )
+@pytest.mark.rows("OR-OPT-11")
 def test_tool_choice(fields: dict[str, object], choice: object) -> None:
     """Words become objects, and say whether several calls may come at once."""
     assert body(tools=[LOOK], **fields).get("tool_choice") == choice
@@ -167,6 +168,7 @@ def test_tool_choice(fields: dict[str, object], choice: object) -> None:
         (Reasoning(), {}, {}, {"max_tokens": 8192}),
     ],
 )
+@pytest.mark.rows("OR-OPT-11")
 def test_thinking(reasoning: object, flags: dict[str, object], fields: dict[str, object], wanted: dict[str, object]) -> None:
     """Efforts and budgets, as the model takes them."""
     assert body(reasoning=reasoning, dialect=flags, **fields) == {**wanted, "messages": HI}
