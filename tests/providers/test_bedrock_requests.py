@@ -8,11 +8,12 @@ import pytest
 
 import headwater as hw
 from headwater_providers.builtin import new_registries
+from headwater_providers.history import hand_off
 
 CLAUDE = "anthropic.claude-sonnet-4-5-20250929-v1:0"
 ARN = "arn:aws:bedrock:eu-west-1:1:inference-profile/eu.anthropic.claude-x:0"
 OWN = hw.Origin("bedrock", "bedrock-converse", CLAUDE)
-LONG = "call|" + "x" * 80
+LONG = "call." + "x" * 80
 
 
 def built(model: str, *messages: hw.Message, protocol: str = "bedrock-converse", **fields: object) -> tuple[str, dict[str, object]]:
@@ -20,7 +21,8 @@ def built(model: str, *messages: hw.Message, protocol: str = "bedrock-converse",
     registries = new_registries(plugins=False)
     registries.env = {"AWS_REGION": "eu-west-1", "AWS_BEARER_TOKEN_BEDROCK": "token-0123456789"}
     target = registries.resolve(hw.Model(model, provider="bedrock", protocol=protocol))
-    request = hw.Request(model=model, messages=messages, **fields)  # type: ignore[arg-type]  # by name
+    handed = hand_off(messages, target)  # as the engine does
+    request = hw.Request(model=model, messages=handed, **fields)  # type: ignore[arg-type]  # by name
     sent = registries.adapter(protocol).build(request, target, target.api_key)  # type: ignore[arg-type]  # a secret, out of the environment
     assert dict(sent.headers)["authorization"] == "Bearer token-0123456789"
     return sent.url, json.loads(sent.body)
@@ -76,6 +78,22 @@ def test_a_conversation_for_converse() -> None:
     for other in (hw.ImagePart(data="AA==", media_type="image/tiff"), hw.ImagePart(url="https://x/1.png", media_type="image/png")):
         with pytest.raises(hw.ConfigurationError, match="takes images as data, of type gif, jpeg, png, webp"):
             built(CLAUDE, hw.user(other))
+
+
+@pytest.mark.rows("PI-BR-04")
+@pytest.mark.parametrize("model", [CLAUDE, "amazon.nova-lite-v1:0"])
+def test_tools_of_earlier_turns_where_none_is_offered(model: str) -> None:
+    """The conversation would be refused without `toolConfig`, so there is one, of a tool that nobody is to call; it is there for no other reason."""
+    history = (hw.user("a"), hw.Message("assistant", (hw.ToolCallPart("c", "f"),)), hw.tool_result("c", "1"), hw.user("sum up"))
+    protocol = "bedrock-converse" if model == CLAUDE else "bedrock-invoke"
+    for fields in ({}, {"tools": [hw.Tool("f")], "tool_choice": "none"}):
+        _, body = built(model, *history, protocol=protocol, **fields)
+        assert [tool["toolSpec"]["name"] for tool in body["toolConfig"]["tools"]] == ["no_tool"]  # type: ignore[index]  # JSON
+        assert "toolChoice" not in body["toolConfig"]  # type: ignore[operator]  # JSON
+        _, body = built(model, hw.user("a"), hw.assistant("b"), hw.user("c"), protocol=protocol, **fields)
+        assert "toolConfig" not in body
+    _, body = built(model, *history, protocol=protocol, tools=[hw.Tool("f")])
+    assert [tool["toolSpec"]["name"] for tool in body["toolConfig"]["tools"]] == ["f"]  # type: ignore[index]  # JSON
 
 
 @pytest.mark.rows("PI-BR-05")

@@ -78,6 +78,8 @@ C_USE: Json = {"role": "assistant", "content": [{"toolUse": {"toolUseId": "c1", 
 C_RESULT: Json = {"role": "user", "content": [{"toolResult": {"toolUseId": "c1", "content": [{"text": "ok"}]}}]}
 TOOLS: Json = {"toolConfig": {"tools": []}, "system": []}
 R_CALL: Json = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
+R_THOUGHT: Json = {"type": "reasoning", "id": "rs_1", "summary": []}
+THOUGHT: Json = {"role": "assistant", "content": [{"type": "text", "text": "ok"}, {"type": "thinking", "thinking": "hm", "signature": "s"}]}
 LONG = "c" * 65
 REFUSED: list[tuple[str, Json, str]] = [
     (CHAT, {"messages": []}, "at least one"),
@@ -126,6 +128,9 @@ REFUSED: list[tuple[str, Json, str]] = [
     (RESPONSES, {"input": [{**R_CALL, "id": "call_1"}]}, "must begin with 'fc'"),
     (RESPONSES, {"input": [{"type": "reasoning", "id": "rs_" + LONG, "summary": []}]}, "must begin with 'rs'"),
     (RESPONSES, {"input": [{**R_CALL, "call_id": LONG}]}, "at most 64"),
+    (RESPONSES, {"input": [HI, R_THOUGHT]}, "item 'rs_1' of type 'reasoning' was provided without its required following item"),
+    (RESPONSES, {"input": [HI, R_THOUGHT, HI]}, "required following item"),
+    (RESPONSES, {"input": [R_CALL, R_THOUGHT, {"type": "function_call_output", "call_id": "c1", "output": "ok"}]}, "required following item"),
     (MESSAGES, {"messages": [HI]}, "max_tokens"),
     (MESSAGES, {"max_tokens": 1, "messages": []}, "at least one message"),
     (MESSAGES, {"max_tokens": 1, "messages": [{"role": "assistant", "content": "hi"}]}, "first message"),
@@ -141,6 +146,7 @@ REFUSED: list[tuple[str, Json, str]] = [
         {"max_tokens": 1, "messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "name": "f"}]}]},
         "messages.0.content.0: unknown",
     ),
+    (MESSAGES, {"max_tokens": 1, "messages": [HI, THOUGHT, HI]}, "messages.1: the final block in an assistant message cannot be `thinking`"),
     (INVOKE, {"max_tokens": 1, "messages": [HI]}, "anthropic_version"),
     (NOVA, {"messages": [C_HI, C_HI]}, "alternate"),
     (NOVA, {"messages": [C_HI], "modelId": "m"}, "unknown field: modelId"),
@@ -186,6 +192,8 @@ def test_strict_refuses(path: str, body: Json, words: str) -> None:
 ACCEPTED: list[tuple[str, Json]] = [
     (CHAT, {"messages": [HI, CHAT_CALL, {"role": "tool", "tool_call_id": "c1", "content": "ok"}, HI]}),
     (RESPONSES, {"input": "hi"}),
+    (RESPONSES, {"input": [HI, R_THOUGHT, {"role": "assistant", "content": "ok"}, HI]}),
+    (RESPONSES, {"input": [HI, R_THOUGHT, R_CALL, {"type": "function_call_output", "call_id": "c1", "output": "ok"}]}),
     (RESPONSES, {"input": [HI, {**R_CALL, "id": "fc_1"}, {"type": "function_call_output", "call_id": "c1", "output": "ok"}]}),
     (MESSAGES, {"max_tokens": 1, "messages": [HI, HI, USE, RESULT]}),
     (INVOKE, {"anthropic_version": "v", "max_tokens": 1, "messages": [HI]}),

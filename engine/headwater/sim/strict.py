@@ -65,6 +65,8 @@ def _anthropic(body: Json) -> str | None:
             return f"{where}: unexpected tool_use_id in tool_result blocks: {', '.join(strange)}"
         if any(block.get("type") == "text" and not str(block.get("text", "")).strip() for block in blocks) or not blocks:
             return f"{where}: text content blocks must contain non-whitespace text"
+        if role == "assistant" and blocks[-1].get("type") in ("thinking", "redacted_thinking"):
+            return f"{where}: the final block in an assistant message cannot be `{blocks[-1]['type']}`"
         waiting = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
         if bad := [id for id in waiting if not ID.fullmatch(id)]:
             return f"{where}: the tool_use id {bad[0]!r} does not match [a-zA-Z0-9_-]+"

@@ -76,7 +76,8 @@ def check_responses(body: Json) -> str | None:
         return "input: one of input, previous_response_id, prompt and conversation is needed"
     calls: list[str] = []
     answered: set[str] = set()
-    for number, item in enumerate(objects(given)):
+    items = list(objects(given))
+    for number, item in enumerate(items):
         kind, where = str(item.get("type", "message")), f"input[{number}]"
         if (words := unknown(item, RESPONSES_ITEMS.get(kind))) is not None:
             return f"{where}: {words}"
@@ -85,6 +86,8 @@ def check_responses(body: Json) -> str | None:
             return f"{where}.id: {item['id']!r} must begin with {begins!r} and hold at most {MAX_ID} letters, numbers, underscores or dashes"
         if kind == "message" and item.get("role") not in _ROLES:
             return f"{where}: there is no role {item.get('role')!r}"
+        if kind == "reasoning" and not any(map(_is_made, items[number + 1 : number + 2])):
+            return f"{where}: item {item.get('id')!r} of type 'reasoning' was provided without its required following item"
         if kind in ("function_call", "custom_tool_call"):
             if not item.get("call_id") or len(str(item["call_id"])) > MAX_ID:
                 return f"{where}.call_id must be there, and has at most {MAX_ID} characters"
@@ -95,6 +98,12 @@ def check_responses(body: Json) -> str | None:
             answered.add(str(item.get("call_id")))
     open_calls = [id for id in calls if id not in answered]
     return f"no tool output found for the calls {', '.join(open_calls)}" if open_calls else None
+
+
+def _is_made(item: Json) -> bool:
+    """Whether an item of openai-responses is the model's own."""
+    kind = str(item.get("type", "message"))
+    return item.get("role") == "assistant" if kind == "message" else not kind.endswith("_output")
 
 
 def check_text(body: Json) -> str | None:

@@ -1,7 +1,7 @@
 """Messages as Converse writes them. Rows PI-BR-04, CopilotKit's BedrockAdapter; B275, B276.
 
-Consecutive turns of one role are one message, since Converse wants them to alternate and results of parallel calls together. Ids of calls are made
-fit for it. Reasoning goes back signed, to the model that signed it.
+Consecutive turns of one role are one message, since Converse wants them to alternate and results of parallel calls together. Reasoning goes back
+signed, to the model that signed it.
 """
 
 from __future__ import annotations
@@ -43,8 +43,6 @@ _DOCUMENTS = {
 }
 _VIDEOS = {"video/mp4": "mp4", "video/quicktime": "mov", "video/x-matroska": "mkv", "video/webm": "webm", "video/x-flv": "flv", "video/mpeg": "mpeg"}
 _NAME = re.compile(r"[^A-Za-z0-9 ()\[\]-]+")
-_ID = re.compile(r"[^a-zA-Z0-9_-]")
-_LONGEST_ID = 64
 
 
 class ConverseWriter(TurnWriter):
@@ -71,7 +69,7 @@ class ConverseWriter(TurnWriter):
             elif isinstance(part, ToolCallPart):
                 if self._is_cut(part, place):
                     continue
-                content.append({"toolUse": {"toolUseId": fit_id(part.id), "name": part.name, "input": arguments_object(part, place)}})
+                content.append({"toolUse": {"toolUseId": part.id, "name": part.name, "input": arguments_object(part, place)}})
             elif isinstance(part, OpaquePart):
                 if own:
                     content.append(Raw(part.raw))
@@ -91,7 +89,7 @@ class ConverseWriter(TurnWriter):
     def _result(self, part: ToolResultPart, where: str) -> list[object]:
         content = [block for piece in result_parts(part) for block in self._user_part(piece, where)] or [{"text": "(no output)"}]
         status = "error" if part.is_error else "success"
-        return [{"toolResult": {"toolUseId": fit_id(part.id), "content": content, "status": status}}]
+        return [{"toolResult": {"toolUseId": part.id, "content": content, "status": status}}]
 
     def _user_part(self, part: Part, where: str) -> list[object]:
         if isinstance(part, TextPart):
@@ -121,11 +119,6 @@ class ConverseWriter(TurnWriter):
         self._files += 1
         name = _NAME.sub("-", (part.filename or f"document {self._files}").rpartition(".")[0] or part.filename or f"document {self._files}")
         return {"document": {"format": _DOCUMENTS[type], "name": name[:200], "source": source}}
-
-
-def fit_id(id: str) -> str:
-    """The id of a call as Converse takes it: 64 characters of letters, digits, `_` and `-`."""
-    return _ID.sub("_", id)[:_LONGEST_ID]
 
 
 def _cache_point(part: TextPart, where: str) -> list[object]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headwater_codecs.neutral.errors import ConfigurationError
 from headwater_codecs.neutral.request import JsonSchema, Reasoning, Request, Tool
 from headwater_providers.adapter import Target
@@ -12,6 +14,14 @@ from headwater_providers.checks import check_json, check_tool_choice, check_tool
 from headwater_providers.turns import refuse_nothing, split_system
 
 BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 16384, "max": 16384}  # tokens
+# Where tools were called, a request without `toolConfig` is refused, also if none is offered now: then there is this one, for nobody to call.
+_NO_TOOL: Json = {
+    "toolSpec": {
+        "name": "no_tool",
+        "description": "There are no tools in this turn. Never call this: answer in words.",
+        "inputSchema": {"json": {"type": "object", "properties": {}}},
+    }
+}
 _PLAIN = (("max_tokens", "maxTokens"), ("temperature", "temperature"), ("top_p", "topP"))
 
 
@@ -37,6 +47,8 @@ def build_fields(request: Request, target: Target, dialect: ConverseDialect) -> 
         elif request.tool_choice is not None:
             tools["toolChoice"] = {"any": {}} if request.tool_choice == "required" else {"auto": {}}
         body["toolConfig"] = tools
+    elif _speaks_of_tools(written):
+        body["toolConfig"] = {"tools": [_NO_TOOL]}
     if isinstance(wanted := request.response_format, JsonSchema):
         check_json(wanted.schema, "Request.response_format.schema")
         schema: Json = {"schema": _text(wanted.schema), "name": wanted.name}
@@ -54,6 +66,11 @@ def build_fields(request: Request, target: Target, dialect: ConverseDialect) -> 
     if more:
         body["additionalModelRequestFields"] = more
     return body
+
+
+def _speaks_of_tools(messages: Sequence[Json]) -> bool:
+    blocks = [block for message in messages if isinstance(content := message["content"], list) for block in content]
+    return any(isinstance(block, dict) and ("toolUse" in block or "toolResult" in block) for block in blocks)
 
 
 def _text(schema: object) -> str:

@@ -63,7 +63,7 @@ def build_fields(request: Request, target: Target, dialect: InvokeDialect) -> Js
         from headwater_providers.openai_chat.dialect import ChatDialect
         from headwater_providers.openai_chat.request import build_fields as chat_fields
 
-        fields = chat_fields(request, target, ChatDialect(supports_reasoning_effort=False, usage_in_stream=False))
+        fields = chat_fields(request, target, ChatDialect(supports_reasoning_effort=False, usage_in_stream=False, reasoning_field=""))
         return {name: value for name, value in fields.items() if name not in ("model", "stream")}
     return _prompt(request, family)
 

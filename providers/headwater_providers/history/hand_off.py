@@ -1,4 +1,4 @@
-"""The conversation as its next model takes it. Rows OR-TM-01 to -11, AMB-25 to -28, AMB-52; B269 to B273, B276, B277, B279."""
+"""The conversation as its next model takes it. Rows OR-TM-01 to -11, ADK-OAI-REQ-09 to -12, AMB-25 to -27; B269 to B273, B276, B277, B279."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from headwater_codecs.neutral.errors import ConfigurationError
 from headwater_codecs.neutral.request import (
     FilePart,
     ImagePart,
@@ -21,6 +22,7 @@ from headwater_codecs.neutral.request import (
 )
 from headwater_providers.adapter import Target
 from headwater_providers.history.ids import fitted_ids
+from headwater_providers.history.pairing import Place, Turn, pair, places, whole_turns
 from headwater_providers.history.rules import Rules, rules_for
 from headwater_providers.origin import same_origin
 from headwater_providers.turns import ATTACHED, SEE_ATTACHED, with_object
@@ -31,19 +33,19 @@ NO_TOOL_IMAGE = "(tool image omitted: model does not support images)"
 NO_START = "(the beginning of this conversation is not shown)"
 _ASKING = frozenset({"system", "developer", "user"})
 
-Place = tuple[int, int]  # of a part: its message, and where it stands in it
-
 
 class History(Struct, frozen=True):
     """How a conversation is handed on. `repair=False` sends it as it is given.
 
     thinking: what becomes of another model's reasoning, "drop" or "text" (AMB-25). failed: whether turns that broke off are left out, with
-    their calls and results ("drop"), or kept ("keep").
+    their calls and results ("drop"), or kept ("keep"). strays: whether results that answer no call, or one that is answered already, are left out
+    ("drop") or are an error ("refuse": ConfigurationError, before anything is sent; ADK-OAI-REQ-10 and -11).
     """
 
     repair: bool = True
     thinking: Literal["drop", "text"] = "drop"
     failed: Literal["drop", "keep"] = "drop"
+    strays: Literal["drop", "refuse"] = "drop"
 
 
 DEFAULT = History()
@@ -54,9 +56,10 @@ def hand_off(
 ) -> Sequence[Message]:
     """The messages for this target; the same ones where there is nothing to do.
 
-    Every call is answered right behind its turn, in the order of the calls: by its result, wherever that stood, else by an error that says so.
-    Results that answer nothing, and second ones, are left out; so are failed turns, cut calls, blank turns, and reasoning and items of another
-    model. Ids are fitted to what the target takes. Where `extra_body` says that the provider holds the earlier turns, results without a call stay.
+    Every call is answered right behind its turn, in the order of the calls: by its result, wherever that stood behind the call, else by an error
+    that says so. Results that answer nothing, and second ones, are left out (or refused: `History.strays`); so are failed turns, cut calls, blank
+    turns, and reasoning and items of another model. Ids are fitted to what the target takes. Where `extra_body` says that the provider holds the
+    earlier turns, results without a call stay. Raises ConfigurationError for what is refused.
     """
     if not history.repair or all(map(_is_plain, messages)):
         return messages
@@ -64,7 +67,7 @@ def hand_off(
     if rules is None:
         return messages
     continued = any((extra_body or {}).get(key) for key in rules.continued_by)
-    return _HandOff(_whole_turns(messages, history), target, history, rules, continued).messages()
+    return _HandOff(whole_turns(messages), target, history, rules, continued).messages()
 
 
 def _is_plain(message: Message) -> bool:
@@ -75,25 +78,29 @@ def _is_plain(message: Message) -> bool:
 class _HandOff:
     """One conversation on its way to one target."""
 
-    def __init__(self, messages: Sequence[Message], target: Target, history: History, rules: Rules, continued: bool) -> None:
-        self._messages = messages
+    def __init__(self, turns: Sequence[Turn], target: Target, history: History, rules: Rules, continued: bool) -> None:
+        self._turns = [(number, message) for number, message in turns if history.failed == "keep" or not message.failed]
         self._target = target
         self._thinking = history.thinking
         self._rules = rules
         self._continued = continued
         self._sees = target.modalities is None or "image" in target.modalities
-        self._answers, self._orphans = _pair(messages)
-        calls = list(_calls(messages))
-        self._ids = dict(zip((place for place, _ in calls), fitted_ids((call.id for _, call in calls), rules.ids), strict=True))
+        self._pairs = pair(turns)  # of failed turns too: their results are nobody else's (AMB-26)
+        if history.strays == "refuse" and not continued:
+            _refuse(self._pairs.strays)
+        sent = {place: part.id for turn in self._turns if turn[1].role == "assistant" for place, part in places(*turn) if _is_sent(part)}
+        self._ids = dict(zip(sent, fitted_ids(sent.values(), rules.ids), strict=True))
 
     def messages(self) -> list[Message]:
         """What is sent."""
         out: list[Message] = []
-        for number, message in enumerate(self._messages):
+        for number, message in self._turns:
             if message.role == "assistant":
                 out += self._made(number, message)
             elif (asked := self._asked(number, message)) is not None:
                 out.append(asked)
+        if not self._rules.reasoning_ends:
+            out = _without_last_thoughts(out)
         first = next((at for at, message in enumerate(out) if message.role not in ("system", "developer")), None)
         if self._rules.user_first and first is not None and out[first].role == "assistant":
             out.insert(first, Message("user", NO_START))
@@ -104,13 +111,13 @@ class _HandOff:
         own = same_origin(message.origin, self._target)
         parts: list[Part] = []
         results: list[ToolResultPart] = []
-        for at, part in enumerate(message.parts):
+        for place, part in places(number, message):
             if isinstance(part, ToolCallPart):
                 if part.complete:
-                    id = self._ids[number, at]
+                    id = self._ids[place]
                     sent = replace(part, id=id) if own else replace(part, id=id, signature=None, meta=None)
                     parts.append(with_object(sent) if self._rules.object_arguments else sent)
-                    results.append(self._answer((number, at), part, id))
+                    results.append(self._answer(place, part, id))
             elif (kept := self._kept(part, own)) is not None:
                 parts.append(kept)
         if parts:
@@ -128,12 +135,12 @@ class _HandOff:
             return TextPart(part.text) if part.text.strip() else None
         if isinstance(part, ReasoningPart):
             if own:
-                return part
+                return part if part.text.strip() or part.signature or part.redacted or part.data or part.meta else None
             return TextPart(part.text) if self._thinking == "text" and part.text.strip() and not part.redacted else None
         return part if own or not isinstance(part, OpaquePart) else None
 
     def _answer(self, place: Place, call: ToolCallPart, id: str) -> ToolResultPart:
-        found = self._answers.get(place)
+        found = self._pairs.answers.get(place)
         if found is None:
             return ToolResultPart(id, NO_RESULT, call.name, is_error=True)
         content = found.content if isinstance(found.content, str) else self._shown(found.content, NO_TOOL_IMAGE)
@@ -145,10 +152,10 @@ class _HandOff:
             return message if message.content.strip() else None
         rest = [
             part
-            for at, part in enumerate(message.content)
-            if (self._continued and (number, at) in self._orphans if isinstance(part, ToolResultPart) else not _is_blank(part))
+            for place, part in places(number, message)
+            if (self._continued and place in self._pairs.strays if isinstance(part, ToolResultPart) else not _is_blank(part) or _is_mark(part))
         ]
-        return replace(message, content=self._shown(rest, NO_IMAGE)) if rest else None
+        return None if all(map(_is_blank, rest)) else replace(message, content=self._shown(rest, NO_IMAGE))
 
     def _shown(self, parts: Sequence[Part], instead: str) -> tuple[Part, ...]:
         """The parts, with a word in place of each run of images that the model cannot see."""
@@ -178,59 +185,36 @@ def _is_blank(part: Part) -> bool:
     return isinstance(part, TextPart) and not part.text.strip()
 
 
-def _whole_turns(messages: Sequence[Message], history: History) -> list[Message]:
-    """Without the turns that failed; and what one turn made of calls, stored as several messages, in one again (AMB-52)."""
-    turns: list[Message] = []
-    for message in messages:
-        if message.failed and history.failed == "drop":
-            continue
-        last = turns[-1] if turns else None
-        if last is not None and _one_turn(last, message):
-            turns[-1] = replace(last, content=(*last.parts, *message.parts))
-        else:
-            turns.append(message)
-    return turns
+def _is_mark(part: Part) -> bool:
+    """Whether it marks where it stands, as the breakpoints of Converse's prompt cache do."""
+    return isinstance(part, TextPart) and part.text == "" and part.meta is not None
 
 
-def _one_turn(first: Message, second: Message) -> bool:
-    """Whether these are pieces of one turn: of one model, with calls."""
-    return first.role == second.role == "assistant" and first.origin == second.origin and (_has_calls(first) or _has_calls(second))
+def _is_sent(part: Part) -> bool:
+    return isinstance(part, ToolCallPart) and part.complete
 
 
-def _has_calls(message: Message) -> bool:
-    return any(isinstance(part, ToolCallPart) for part in message.parts)
-
-
-def _calls(messages: Sequence[Message]) -> Iterator[tuple[Place, ToolCallPart]]:
-    """Every call that is sent, and where it stands."""
-    for number, message in enumerate(messages):
-        if message.role == "assistant":
-            for at, part in enumerate(message.parts):
-                if isinstance(part, ToolCallPart) and part.complete:
-                    yield (number, at), part
-
-
-def _pair(messages: Sequence[Message]) -> tuple[dict[Place, ToolResultPart], set[Place]]:
-    """Which result answers which call, by the call's place; and the places of results that answer none.
-
-    A result belongs to the newest call with its id that is not answered yet; within one turn to the first of them (ids may be empty, or used again).
-    """
-    calls = dict(_calls(messages))
-    waiting: dict[str, list[Place]] = {}
-    answers: dict[Place, ToolResultPart] = {}
-    orphans: set[Place] = set()
-    for number, message in enumerate(messages):
-        for at, part in enumerate(message.parts):
-            place = number, at
-            if place in calls:
-                waiting.setdefault(calls[place].id, []).append(place)
-            elif isinstance(part, ToolResultPart):
-                open_calls = waiting.get(part.id)
-                if not open_calls:
-                    orphans.add(place)
+def _without_last_thoughts(messages: Sequence[Message]) -> list[Message]:
+    """Without reasoning that nothing follows in its turn, as where the answer was cut: what is left of such a turn says nothing."""
+    kept: list[Message] = []
+    for message in reversed(messages):
+        parts = message.parts
+        if message.role == "assistant" and not (kept and kept[-1].role == "assistant" and kept[-1].origin == message.origin):
+            while parts and isinstance(parts[-1], ReasoningPart):
+                parts = parts[:-1]
+            if len(parts) < len(message.parts):
+                if not parts:
                     continue
-                newest = open_calls[-1][0]
-                call = next(call for call in open_calls if call[0] == newest)
-                open_calls.remove(call)
-                answers[call] = part
-    return answers, orphans
+                message = replace(message, content=parts)
+        kept.append(message)
+    return kept[::-1]
+
+
+def _refuse(strays: Mapping[Place, ToolResultPart]) -> None:
+    """Raise ConfigurationError, naming the first, where there is a result that answers nothing."""
+    for (number, at), part in strays.items():
+        where = f"messages[{number}].content[{at}]"
+        if part.id.strip():
+            raise ConfigurationError(f"{where}: the result {part.id!r} answers no call before it, or one that has its result: leave it out")
+        name = f"of tool {part.name!r} " if part.name else ""
+        raise ConfigurationError(f"{where}: the result {name}has no id, and no call waits for one: give it the id of its call, or leave it out")

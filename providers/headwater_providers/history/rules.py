@@ -27,12 +27,14 @@ class Rules(Struct, frozen=True):
     """What a target demands. `continued_by`: keys of `extra_body` with which the provider holds earlier turns itself, calls too.
 
     `object_arguments`: the arguments of a call are an object on the wire, not the text of one. `results_show`: a result may hold more than text.
+    `reasoning_ends`: a turn may end with its reasoning; elsewhere that is refused.
     """
 
     ids: IdForm
     user_first: bool = False
     object_arguments: bool = False
     results_show: bool = True
+    reasoning_ends: bool = True
     continued_by: tuple[str, ...] = ()
 
 
@@ -45,10 +47,10 @@ FORMS: Mapping[str, IdForm] = {  # by the name in a dialect's `call_ids`; OR-TM-
 }
 _RULES: Mapping[str, Rules] = {
     "openai-chat": Rules(FORMS["any"]),
-    "openai-responses": Rules(WORD_64, continued_by=("previous_response_id", "conversation")),
-    "anthropic-messages": Rules(WORD_64, user_first=True, object_arguments=True),
-    "bedrock-converse": Rules(WORD_64, user_first=True, object_arguments=True),
-    "bedrock-invoke": Rules(WORD_64, user_first=True, object_arguments=True),
+    "openai-responses": Rules(WORD_64, reasoning_ends=False, continued_by=("previous_response_id", "conversation")),
+    "anthropic-messages": Rules(WORD_64, user_first=True, object_arguments=True, reasoning_ends=False),
+    "bedrock-converse": Rules(WORD_64, user_first=True, object_arguments=True, reasoning_ends=False),
+    "bedrock-invoke": Rules(WORD_64, user_first=True, object_arguments=True, reasoning_ends=False),
     "gemini": Rules(FORMS["any"], user_first=True, object_arguments=True),
     "gemini-interactions": Rules(FORMS["any"], object_arguments=True, continued_by=("previous_interaction_id",)),
     "cohere-chat": Rules(FORMS["any"], results_show=False),

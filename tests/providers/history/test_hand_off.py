@@ -182,6 +182,35 @@ def test_the_same_models_own_turn_is_untouched() -> None:
     assert handed([user("a"), turn, tool_result("t", "1", name="f")]) == [user("a"), turn, tool_result("t", "1", name="f")]
 
 
+@pytest.mark.rows("OR-TM-03")
+def test_empty_reasoning_of_the_same_model() -> None:
+    """Without a signature or anything else of its own it says nothing, and goes; a turn that had nothing else goes with it."""
+    kept = (ReasoningPart("", "s"), ReasoningPart("hm"), ReasoningPart(meta=Raw(b"{}")), ReasoningPart(data="x"))
+    assert handed([user("a"), made(ReasoningPart(), *kept, ReasoningPart(" "), "b"), made(ReasoningPart())]) == [user("a"), made(*kept, "b")]
+
+
+@pytest.mark.rows("OR-TM-03")
+@pytest.mark.parametrize("protocol", ["anthropic-messages", "bedrock-converse", "bedrock-invoke", "openai-responses"])
+def test_reasoning_that_nothing_follows(protocol: str) -> None:
+    """An answer that was cut while the model thought, or in its call: these refuse a turn that ends so, others are given it as it was."""
+    here = Origin("openai", protocol, "gpt-x")
+    thought, cut = ReasoningPart("hm", "s"), call("t", arguments="{", complete=False)
+    alone, behind, in_front = made(thought, cut, origin=here), made("b", thought, thought, origin=here), made(thought, "b", thought, origin=here)
+    messages = [user("a"), alone, user("b"), behind, user("c"), in_front, user("d")]
+    assert handed(messages, target(protocol)) == [
+        user("a"),
+        user("b"),
+        made("b", origin=here),
+        user("c"),
+        made(thought, "b", origin=here),
+        user("d"),
+    ]
+    pieces = [user("a"), made(thought, origin=here), made("b", origin=here), user("c")]
+    assert handed(pieces, target(protocol)) == pieces  # its answer stands in the next message
+    chat = [message if message.origin is None else made(*message.parts) for message in messages]
+    assert handed(chat) == [user("a"), made(thought), *chat[2:]]
+
+
 @pytest.mark.rows("OR-TM-04", "OR-TM-05")
 def test_what_only_another_model_can_read() -> None:
     """Text and calls lose their signatures, items go; "same" is provider, protocol and model."""
@@ -217,7 +246,14 @@ def test_blank_turns() -> None:
     assert handed(messages) == [user("a"), made(call("t")), messages[3], user("b")]
 
 
-@pytest.mark.rows("CK-MSG-11")
+def test_a_mark_of_the_prompt_cache() -> None:
+    """It has no text, and is no blank beside something that it marks."""
+    mark = TextPart("", meta=Raw(b'{"cachePoint":{"type":"default"}}'))
+    messages = [user("a", mark), user(TextPart(" "), "b"), user(mark, TextPart(""))]
+    assert handed(messages, target("bedrock-converse")) == [messages[0], Message("user", (TextPart("b"),))]
+
+
+@pytest.mark.rows("CK-MSG-11", "AMB-52")
 def test_one_turn_stored_as_several_messages() -> None:
     """Text and calls of one turn are one turn again, so that parallel calls are answered together (AMB-52)."""
     messages = [user("a"), made("I look"), made(call("t1")), made(call("t2")), tool_result("t1", "1", name="f"), tool_result("t2", "2", name="f")]
