@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec.structs import replace
 
 import headwater as hw
 from headwater.sim import Simulator
@@ -18,6 +19,8 @@ pytestmark = pytest.mark.anyio
 PNG = ImagePart(data="iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", media_type="image/png")
 WEATHER = hw.Tool("weather", "The weather of a city.", {"type": "object", "properties": {"city": {"type": "string"}}})
 ORDER = ("openai-chat", "openai-responses", "anthropic-messages", "gemini", "bedrock-converse", "ollama-chat")
+
+READ_THEIR_REASONING = ("anthropic-messages", "gemini", "bedrock-converse", "ollama-chat")  # as the simulator sends it: not encrypted
 
 
 def check(protocol: str, body: Json) -> None:
@@ -53,6 +56,34 @@ async def test_eight_turns(first: int, thinking: str) -> None:
             assert answer.text == "token0 token1 token2 "
     assert (len(bodies), asked) == (16, 16)
     assert sum(len(message.parts) for message in messages if message.role == "tool") == 16
+
+
+@pytest.mark.rows("OR-TM-03", "OR-TM-05", "PI-GO-03")
+@pytest.mark.parametrize("protocol", ORDER)
+async def test_a_model_reads_its_own_turns(protocol: str) -> None:
+    """Within a loop of tools, and when it comes back after others: what it signed goes home, what the others made is taken without that."""
+    bodies: list[bytes] = []
+    asks = 'sim/tokens?reasoning=2&n=3&call=weather&args={"city":"Oslo"}&calls=2'
+    at = ORDER.index(protocol)
+    turns = [protocol, protocol, *ORDER[at + 1 :], *ORDER[:at], protocol]
+    messages: list[Message] = []
+    async with Simulator(strict=True) as sim, hw.Engine(on_request=lambda method, url, body: bodies.append(body)) as engine:
+        for number, name in enumerate(turns):
+            messages.append(Message("user", (TextPart(f"Turn {number}."), PNG)))
+            model = sim.model(name, asks)
+            if name == "openai-chat":
+                model = replace(model, dialect={**model.dialect, "reasoning_field": ""})  # as OpenAI's own, whose types know no field for it
+            for _ in range(2):
+                answer = await engine.generate(hw.Request(model=model, messages=messages, tools=[WEATHER], max_tokens=100))
+                check(name, json.loads(bodies[-1]))
+                assert len(answer.tool_calls) == 2
+                messages.append(answer.message())
+                messages += [tool_result(call.id, "Rain.") for call in answer.tool_calls]
+    own = [0, 1, 2, 3, *([0, 1] * 5), 4, 5]  # turns of the model's own in front of each request
+    asked = [name for name in turns for _ in range(2)]
+    assert [body.count(b"thought0") for body in bodies] == [
+        count if name in READ_THEIR_REASONING else 0 for count, name in zip(own, asked, strict=True)
+    ]
 
 
 async def test_the_conversation_goes_on_after_a_failure() -> None:

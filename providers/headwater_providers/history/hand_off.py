@@ -88,7 +88,8 @@ class _HandOff:
         self._pairs = pair(turns)  # of failed turns too: their results are nobody else's (AMB-26)
         if history.strays == "refuse" and not continued:
             _refuse(self._pairs.strays)
-        sent = {place: part.id for turn in self._turns if turn[1].role == "assistant" for place, part in places(*turn) if _is_sent(part)}
+        made = [piece for turn in self._turns if turn[1].role == "assistant" for piece in places(*turn)]
+        sent = {place: part.id for place, part in made if isinstance(part, ToolCallPart) and part.complete}
         self._ids = dict(zip(sent, fitted_ids(sent.values(), rules.ids), strict=True))
 
     def messages(self) -> list[Message]:
@@ -188,10 +189,6 @@ def _is_blank(part: Part) -> bool:
 def _is_mark(part: Part) -> bool:
     """Whether it marks where it stands, as the breakpoints of Converse's prompt cache do."""
     return isinstance(part, TextPart) and part.text == "" and part.meta is not None
-
-
-def _is_sent(part: Part) -> bool:
-    return isinstance(part, ToolCallPart) and part.complete
 
 
 def _without_last_thoughts(messages: Sequence[Message]) -> list[Message]:

@@ -60,6 +60,7 @@ def test_a_name_with_its_project_needs_no_variables() -> None:
     assert registries().resolve(Model(f"{OTHER}/endpoints/1", api_key="k")).base_url == "https://us-east1-aiplatform.googleapis.com/v1"
 
 
+@pytest.mark.rows("OR-TM-02")
 @pytest.mark.parametrize(
     ("asked", "answered", "to", "same"),
     [
